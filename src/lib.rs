@@ -1,0 +1,4 @@
+//! Forge is a self-hosted web application in which a team runs AI coding agents on its own
+//! repositories.
+
+pub mod domain;
