@@ -1,4 +1,8 @@
 //! Forge is a self-hosted web application in which a team runs AI coding agents on its own
 //! repositories.
 
+pub mod app;
+pub mod config;
 pub mod domain;
+pub mod store;
+pub mod web;

@@ -5,5 +5,10 @@
 
 pub mod clock;
 pub mod ids;
+pub mod login;
 pub mod message;
 pub mod name;
+pub mod provider;
+pub mod session;
+pub mod token;
+pub mod trust;

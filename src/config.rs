@@ -1,0 +1,365 @@
+//! What the operator decides: `config/forge.toml`, overridden by `FORGE_*` variables.
+//!
+//! An unknown key or a bad value stops the start with a sentence that names it.
+
+use std::{
+    net::SocketAddr,
+    path::{Path, PathBuf},
+};
+
+use figment::{
+    Figment,
+    providers::{Env, Format as _, Toml},
+};
+use serde::Deserialize;
+use url::Url;
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Config {
+    pub server: Server,
+    pub data: Data,
+    pub database: Database,
+    pub secret: SecretKey,
+    pub accounts: Accounts,
+    pub projects: Projects,
+    pub sandbox: Sandbox,
+    pub agent: Agent,
+    pub log: Log,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Server {
+    /// Where to listen. Port 0 takes any free one.
+    pub bind: SocketAddr,
+    /// How people reach it, with the path below which it lies, if any. Links are built from it.
+    pub public_url: Option<Url>,
+    /// Threads that answer requests.
+    pub workers: usize,
+    /// Addresses of proxies whose `X-Forwarded-*` headers are believed.
+    pub trusted_proxies: Vec<std::net::IpAddr>,
+    /// Seconds that running steps get to end when the server stops.
+    pub shutdown_seconds: u64,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Data {
+    /// Where Forge keeps its database, blobs and secret.
+    pub dir: PathBuf,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Database {
+    /// `sqlite:PATH` or `postgres://…`; unset: `forge.db` in the data folder.
+    pub url: Option<String>,
+}
+
+#[derive(Clone, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct SecretKey {
+    /// 32 bytes in base64 or hexadecimal; unset: made once, in the data folder.
+    pub key: Option<String>,
+}
+
+/// Says only whether there is one.
+impl std::fmt::Debug for SecretKey {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "SecretKey({})", if self.key.is_some() { "set" } else { "unset" })
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Accounts {
+    /// Memory of argon2id in KiB.
+    pub argon2_memory_kib: u32,
+    /// Passes of argon2id over that memory.
+    pub argon2_passes: u32,
+    /// Passwords hashed at the same time.
+    pub argon2_at_once: usize,
+    /// Days after which a browser that does nothing is signed out.
+    pub idle_days: i64,
+    /// Days after which every browser is signed out.
+    pub absolute_days: i64,
+    /// `auto` sends the cookie over HTTPS only, except where the public URL is plain HTTP on loopback.
+    pub secure_cookie: SecureCookie,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SecureCookie {
+    #[default]
+    Auto,
+    Always,
+    Never,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Projects {
+    /// Where cloned and empty projects go; unset: `workspaces` in the data folder's parent.
+    pub workspaces: Option<PathBuf>,
+    /// Folders below which existing folders may become projects.
+    pub roots: Vec<PathBuf>,
+}
+
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Sandbox {
+    pub mode: SandboxMode,
+    /// Further folders that commands may read, such as toolchains.
+    pub readable: Vec<PathBuf>,
+    /// Folders that commands may write, such as caches of package managers.
+    pub caches: Vec<PathBuf>,
+    /// Folders that are searched for programs, before the system's own.
+    pub path: Vec<PathBuf>,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum SandboxMode {
+    /// Commands run confined or not at all.
+    #[default]
+    Required,
+    /// Commands run with all the rights of the server.
+    Off,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Agent {
+    /// Model calls after which a run ends.
+    pub max_steps: u32,
+    /// Seconds without a byte after which a provider's answer counts as lost.
+    pub idle_seconds: u64,
+    /// Commands, searches and other heavy tools that run at the same time.
+    pub tools_at_once: usize,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct Log {
+    /// What to log, as `tracing` filters are written.
+    pub filter: String,
+    pub format: LogFormat,
+}
+
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum LogFormat {
+    #[default]
+    Text,
+    Json,
+}
+
+impl Default for Server {
+    fn default() -> Self {
+        Self {
+            bind: SocketAddr::from(([127, 0, 0, 1], 7400)),
+            public_url: None,
+            workers: 2,
+            trusted_proxies: Vec::new(),
+            shutdown_seconds: 10,
+        }
+    }
+}
+
+impl Default for Data {
+    fn default() -> Self {
+        Self { dir: "data".into() }
+    }
+}
+
+impl Default for Accounts {
+    fn default() -> Self {
+        Self {
+            argon2_memory_kib: 19 * 1024,
+            argon2_passes: 2,
+            argon2_at_once: 2,
+            idle_days: 14,
+            absolute_days: 90,
+            secure_cookie: SecureCookie::Auto,
+        }
+    }
+}
+
+impl Default for Agent {
+    fn default() -> Self {
+        Self { max_steps: 50, idle_seconds: 120, tools_at_once: 8 }
+    }
+}
+
+impl Default for Log {
+    fn default() -> Self {
+        Self { filter: "info,sqlx=warn,sea_orm_migration=warn".into(), format: LogFormat::Text }
+    }
+}
+
+/// A setting that cannot be used, by the name of its key.
+#[derive(Debug, thiserror::Error)]
+#[error("{0}")]
+pub struct ConfigError(String);
+
+impl Config {
+    /// Reads a file, where it exists, and the environment over it.
+    ///
+    /// With `required` set the file must exist: somebody named it.
+    pub fn load(file: &Path, required: Required) -> Result<Self, ConfigError> {
+        if required == Required::Yes && !file.is_file() {
+            return Err(ConfigError(format!("There is no configuration file {}.", file.display())));
+        }
+        Self::read(Figment::new().merge(Toml::file_exact(file)).merge(environment()))
+    }
+
+    fn read(figment: Figment) -> Result<Self, ConfigError> {
+        let config: Self = figment.extract().map_err(|err| ConfigError(explain(err)))?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// The path below which the site lies: empty, or `/like/this`.
+    pub fn base_path(&self) -> String {
+        let path = self.server.public_url.as_ref().map_or("", |url| url.path());
+        path.trim_end_matches('/').to_owned()
+    }
+
+    /// Where cloned and empty projects go.
+    pub fn workspaces(&self) -> PathBuf {
+        self.projects
+            .workspaces
+            .clone()
+            .unwrap_or_else(|| self.data.dir.parent().unwrap_or(Path::new("")).join("workspaces"))
+    }
+
+    /// Whether the sign-in cookie is for HTTPS alone.
+    pub fn cookie_secure(&self) -> bool {
+        match (self.accounts.secure_cookie, &self.server.public_url) {
+            (SecureCookie::Always, _) => true,
+            (SecureCookie::Never, _) => false,
+            (SecureCookie::Auto, Some(url)) => url.scheme() == "https",
+            (SecureCookie::Auto, None) => !self.server.bind.ip().is_loopback(),
+        }
+    }
+
+    fn check(&self) -> Result<(), ConfigError> {
+        let wrong = |text: String| Err(ConfigError(text));
+        if let Some(url) = &self.server.public_url
+            && (!matches!(url.scheme(), "http" | "https")
+                || url.query().is_some()
+                || url.fragment().is_some())
+        {
+            return wrong(format!(
+                "server.public_url is {url}: give an http or https address without ? and #."
+            ));
+        }
+        if let Some(url) = &self.database.url
+            && !["sqlite:", "postgres:", "postgresql:"].iter().any(|scheme| url.starts_with(scheme))
+        {
+            return wrong("database.url must begin with sqlite: or postgres:.".into());
+        }
+        let positive: [(&str, i128); 8] = [
+            ("server.workers", self.server.workers as i128),
+            ("accounts.argon2_passes", self.accounts.argon2_passes.into()),
+            ("accounts.argon2_at_once", self.accounts.argon2_at_once as i128),
+            ("accounts.idle_days", self.accounts.idle_days.into()),
+            ("accounts.absolute_days", self.accounts.absolute_days.into()),
+            ("agent.max_steps", self.agent.max_steps.into()),
+            ("agent.idle_seconds", self.agent.idle_seconds.into()),
+            ("agent.tools_at_once", self.agent.tools_at_once as i128),
+        ];
+        for (key, value) in positive {
+            if !(1..=100_000).contains(&value) {
+                return wrong(format!("{key} is {value}: give a number from 1 to 100000."));
+            }
+        }
+        if self.accounts.argon2_memory_kib < 8 {
+            return wrong("accounts.argon2_memory_kib must be at least 8.".into());
+        }
+        for root in &self.projects.roots {
+            if !root.is_absolute() {
+                return wrong(format!(
+                    "projects.roots has {}: give absolute paths.",
+                    root.display()
+                ));
+            }
+        }
+        Ok(())
+    }
+}
+
+/// Whether a file must be there.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Required {
+    Yes,
+    No,
+}
+
+fn environment() -> Env {
+    Env::prefixed("FORGE_").split("__")
+}
+
+/// Says which key is wrong and where it was set.
+fn explain(err: figment::Error) -> String {
+    let mut lines = Vec::new();
+    for one in err {
+        let key = one.path.join(".");
+        let from = one.metadata.as_ref().map(|it| match it.source.as_ref() {
+            Some(source) => format!(" (set in {source})"),
+            None => format!(" (set in {})", it.name),
+        });
+        let from = from.unwrap_or_default();
+        lines.push(match one.kind {
+            figment::error::Kind::UnknownField(field, expected) => {
+                let key = if key.is_empty() || key.ends_with(&field) {
+                    field.clone()
+                } else {
+                    format!("{key}.{field}")
+                };
+                format!("Unknown setting {key}{from}. Known there: {}.", expected.join(", "))
+            }
+            kind if key.is_empty() => format!("The configuration cannot be read{from}: {kind}."),
+            kind => format!("The setting {key} cannot be used{from}: {kind}."),
+        });
+    }
+    lines.join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn read(text: &str) -> Result<Config, String> {
+        Config::read(Figment::new().merge(Toml::string(text))).map_err(|err| err.to_string())
+    }
+
+    #[test]
+    fn an_unknown_key_is_named() {
+        let err = read("[server]\nbnid = \"127.0.0.1:1\"").unwrap_err();
+        assert!(err.contains("bnid") && err.contains("bind"), "{err}");
+    }
+
+    #[test]
+    fn a_bad_value_is_named_by_its_key() {
+        let err = read("[server]\nbind = \"nonsense\"").unwrap_err();
+        assert!(err.contains("server.bind"), "{err}");
+        let err = read("[agent]\nmax_steps = 0").unwrap_err();
+        assert!(err.contains("agent.max_steps"), "{err}");
+    }
+
+    #[test]
+    fn the_site_may_lie_below_a_path() {
+        let config = read("[server]\npublic_url = \"https://example.org/forge/\"").unwrap();
+        assert_eq!(config.base_path(), "/forge");
+        assert!(config.cookie_secure());
+        assert_eq!(Config::default().base_path(), "");
+    }
+
+    #[test]
+    fn a_secret_is_not_printed() {
+        let config = read("[secret]\nkey = \"topsecret\"").unwrap();
+        assert!(!format!("{config:?}").contains("topsecret"));
+    }
+}

@@ -1,0 +1,105 @@
+//! The connections: many that read, one that writes.
+
+use std::{path::Path, time::Duration};
+
+use migration::{Migrator, MigratorTrait as _};
+use sea_orm::{
+    ConnectOptions, Database, DatabaseConnection, DatabaseTransaction, DbErr,
+    SqliteTransactionMode, TransactionOptions, TransactionTrait as _,
+    sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous},
+};
+
+/// Connections to the database.
+#[derive(Clone)]
+pub struct Db {
+    read: DatabaseConnection,
+    write: DatabaseConnection,
+}
+
+/// Connections that read at the same time.
+const READERS: u32 = 4;
+/// Connections to a PostgreSQL server.
+const POSTGRES: u32 = 16;
+
+impl Db {
+    /// Connects, and brings the schema up to date.
+    ///
+    /// A SQLite file is created where it does not exist, together with its folder.
+    pub async fn open(url: &str) -> Result<Self, DbErr> {
+        let db = if url.starts_with("sqlite:") {
+            if let Some(folder) = sqlite_path(url).and_then(Path::parent) {
+                std::fs::create_dir_all(folder).map_err(|err| DbErr::Custom(err.to_string()))?;
+            }
+            let write = Database::connect(sqlite(url, 1)).await?;
+            let read = Database::connect(sqlite(url, READERS)).await?;
+            Self { read, write }
+        } else {
+            let mut options = ConnectOptions::new(url);
+            options.max_connections(POSTGRES).sqlx_logging(false);
+            let pool = Database::connect(options).await?;
+            Self { read: pool.clone(), write: pool }
+        };
+        Migrator::up(&db.write, None).await?;
+        Ok(db)
+    }
+
+    /// A connection to read from.
+    pub fn read(&self) -> &DatabaseConnection {
+        &self.read
+    }
+
+    /// A connection for a single statement that writes.
+    pub fn write(&self) -> &DatabaseConnection {
+        &self.write
+    }
+
+    /// Starts a transaction that writes. Keep it short: every other writer waits for its end.
+    pub async fn begin(&self) -> Result<DatabaseTransaction, DbErr> {
+        self.write
+            .begin_with_options(TransactionOptions {
+                sqlite_transaction_mode: Some(SqliteTransactionMode::Immediate),
+                ..TransactionOptions::default()
+            })
+            .await
+    }
+
+    /// Whether the database answers.
+    pub async fn ping(&self) -> Result<(), DbErr> {
+        self.read.ping().await
+    }
+
+    /// Closes all connections, so that SQLite can tidy up after itself.
+    pub async fn close(self) -> Result<(), DbErr> {
+        self.read.close().await?;
+        self.write.close().await
+    }
+}
+
+fn sqlite_path(url: &str) -> Option<&Path> {
+    let path = url.strip_prefix("sqlite:")?;
+    let path = path.strip_prefix("//").unwrap_or(path);
+    Some(Path::new(path.split('?').next().unwrap_or(path)))
+}
+
+fn sqlite(url: &str, connections: u32) -> ConnectOptions {
+    let mut options = ConnectOptions::new(url);
+    options
+        .max_connections(connections)
+        .min_connections(1)
+        .sqlx_logging(false)
+        .test_before_acquire(false)
+        .idle_timeout(None::<Duration>)
+        .max_lifetime(None::<Duration>)
+        .map_sqlx_sqlite_opts(|options| {
+            options
+                .create_if_missing(true)
+                .journal_mode(SqliteJournalMode::Wal)
+                .synchronous(SqliteSynchronous::Normal)
+                .foreign_keys(true)
+                .busy_timeout(Duration::from_secs(5))
+                .pragma("temp_store", "memory")
+                .pragma("cache_size", "-4000")
+                .statement_cache_capacity(128)
+        });
+    options
+}

@@ -1,0 +1,16 @@
+//! One file per table.
+
+pub mod api_token;
+pub mod ask;
+pub mod audit;
+pub mod idempotency_key;
+pub mod message;
+pub mod part;
+pub mod permission_rule;
+pub mod project;
+pub mod provider;
+pub mod session;
+pub mod sign_in;
+pub mod snapshot;
+pub mod todo;
+pub mod user;

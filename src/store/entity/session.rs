@@ -1,0 +1,34 @@
+//! One conversation with an agent.
+
+use sea_orm::entity::prelude::*;
+
+use crate::domain::{
+    ids::{ProjectId, ProviderId, SessionId, UserId},
+    session::SessionStatus,
+};
+
+#[sea_orm::model]
+#[derive(Clone, Debug, PartialEq, DeriveEntityModel)]
+#[sea_orm(table_name = "sessions")]
+pub struct Model {
+    #[sea_orm(primary_key, auto_increment = false)]
+    pub id: SessionId,
+    pub project_id: ProjectId,
+    pub user_id: UserId,
+    pub name: String,
+    pub agent: String,
+    pub provider_id: Option<ProviderId>,
+    pub model: String,
+    pub status: SessionStatus,
+    pub max_steps: i32,
+    pub parent_id: Option<SessionId>,
+    /// Grows with every stored change of the session.
+    pub seq: i64,
+    /// A `domain::session::Summary`.
+    pub summary: Json,
+    pub archived_at: Option<DateTimeUtc>,
+    pub created_at: DateTimeUtc,
+    pub updated_at: DateTimeUtc,
+}
+
+impl ActiveModelBehavior for ActiveModel {}

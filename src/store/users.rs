@@ -1,0 +1,152 @@
+//! People.
+
+use sea_orm::{
+    ActiveModelTrait as _, ColumnTrait as _, ConnectionTrait, DbErr, EntityTrait as _,
+    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, Set,
+};
+
+use super::{
+    AdminRow, Db,
+    entity::user::{self, Model as User},
+};
+use crate::domain::{clock::Clock, ids::UserId};
+
+impl AdminRow for User {
+    type Id = UserId;
+
+    async fn find_for_admin(db: &Db, id: UserId) -> Result<Option<Self>, DbErr> {
+        find(db, id).await
+    }
+}
+
+/// Finds a person by id; for the guard, which has the id from a sign-in or a token.
+pub async fn find(db: &Db, id: UserId) -> Result<Option<User>, DbErr> {
+    user::Entity::find_by_id(id).one(db.read()).await
+}
+
+/// Finds a person by login, whatever its case.
+pub async fn by_login(db: &Db, login: &str) -> Result<Option<User>, DbErr> {
+    let key = login.trim().to_lowercase();
+    user::Entity::find().filter(user::COLUMN.login_key.eq(key)).one(db.read()).await
+}
+
+/// Everybody, by login.
+pub async fn all(db: &Db) -> Result<Vec<User>, DbErr> {
+    user::Entity::find().order_by_asc(user::COLUMN.login_key).all(db.read()).await
+}
+
+/// Whether anybody has an account.
+pub async fn any(db: &Db) -> Result<bool, DbErr> {
+    Ok(user::Entity::find().count(db.read()).await? > 0)
+}
+
+/// What is already taken of a new person.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Taken {
+    Login,
+    Email,
+}
+
+/// Whether login or address of a person belong to somebody else.
+async fn taken(db: &impl ConnectionTrait, user: &User) -> Result<Option<Taken>, DbErr> {
+    let others = user::Entity::find().filter(user::COLUMN.id.ne(user.id));
+    if others.clone().filter(user::COLUMN.login_key.eq(&user.login_key)).count(db).await? > 0 {
+        return Ok(Some(Taken::Login));
+    }
+    let Some(email) = &user.email_key else { return Ok(None) };
+    let same = others.filter(user::COLUMN.email_key.eq(email.clone())).count(db).await?;
+    Ok((same > 0).then_some(Taken::Email))
+}
+
+/// Adds a person.
+pub async fn create(db: &Db, user: User) -> Result<Result<User, Taken>, DbErr> {
+    let tx = db.begin().await?;
+    if let Some(taken) = taken(&tx, &user).await? {
+        return Ok(Err(taken));
+    }
+    let user = user.into_active_model().reset_all().insert(&tx).await?;
+    tx.commit().await?;
+    Ok(Ok(user))
+}
+
+/// Adds the first person, and nobody if there is one already.
+pub async fn create_first(db: &Db, user: User) -> Result<Option<User>, DbErr> {
+    let tx = db.begin().await?;
+    if user::Entity::find().count(&tx).await? > 0 {
+        return Ok(None);
+    }
+    let user = user.into_active_model().reset_all().insert(&tx).await?;
+    tx.commit().await?;
+    Ok(Some(user))
+}
+
+/// Why a person cannot be changed or removed.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Refused {
+    Taken(Taken),
+    /// Nobody would be left who can administer Forge.
+    LastAdmin,
+    /// The person still has projects.
+    HasProjects(u64),
+    Gone,
+}
+
+/// Stores all fields of a person, unless that leaves no active admin.
+pub async fn update(db: &Db, user: User) -> Result<Result<User, Refused>, DbErr> {
+    let tx = db.begin().await?;
+    if let Some(taken) = taken(&tx, &user).await? {
+        return Ok(Err(Refused::Taken(taken)));
+    }
+    let id = user.id;
+    if user::Entity::find_by_id(id).one(&tx).await?.is_none() {
+        return Ok(Err(Refused::Gone));
+    }
+    let user = user.into_active_model().reset_all().update(&tx).await?;
+    if active_admins(&tx).await? == 0 {
+        return Ok(Err(Refused::LastAdmin));
+    }
+    tx.commit().await?;
+    Ok(Ok(user))
+}
+
+/// Removes a person who has no projects left, unless that leaves no active admin.
+pub async fn delete(db: &Db, id: UserId) -> Result<Result<(), Refused>, DbErr> {
+    use super::entity::project;
+    let tx = db.begin().await?;
+    let projects =
+        project::Entity::find().filter(project::COLUMN.owner_id.eq(id)).count(&tx).await?;
+    if projects > 0 {
+        return Ok(Err(Refused::HasProjects(projects)));
+    }
+    if user::Entity::delete_by_id(id).exec(&tx).await?.rows_affected == 0 {
+        return Ok(Err(Refused::Gone));
+    }
+    if active_admins(&tx).await? == 0 {
+        return Ok(Err(Refused::LastAdmin));
+    }
+    tx.commit().await?;
+    Ok(Ok(()))
+}
+
+/// Notes a sign-in, with a new hash where the parameters of hashing have changed.
+pub async fn signed_in(
+    db: &Db,
+    clock: &dyn Clock,
+    user: User,
+    rehashed: Option<String>,
+) -> Result<(), DbErr> {
+    let mut user = user.into_active_model();
+    user.last_login_at = Set(Some(clock.now()));
+    if let Some(hash) = rehashed {
+        user.password_hash = Set(hash);
+    }
+    user.update(db.write()).await.map(drop)
+}
+
+async fn active_admins(db: &impl ConnectionTrait) -> Result<u64, DbErr> {
+    user::Entity::find()
+        .filter(user::COLUMN.admin.eq(true))
+        .filter(user::COLUMN.disabled_at.is_null())
+        .count(db)
+        .await
+}

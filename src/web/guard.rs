@@ -1,0 +1,214 @@
+//! What a request must pass before any handler sees it.
+//!
+//! Guards fetch; the extractors in [`super::extract`] only hand over what a guard has fetched.
+//! So a visitor's rights are settled before a byte of the request's body is read.
+
+use actix_session::SessionExt as _;
+use actix_web::{
+    Error as ActixError, HttpMessage as _, HttpResponse,
+    body::{BoxBody, MessageBody},
+    dev::{ServiceRequest, ServiceResponse},
+    http::header,
+    middleware::Next,
+    web::Data,
+};
+use chrono::TimeDelta;
+
+use super::{
+    error::{Error, is_api},
+    extract::Fetched,
+    token_hash,
+};
+use crate::{
+    app::App,
+    domain::{ids::UserId, token::Scope},
+    store::{AdminRow, OwnedRow, api_tokens, entity::user::Model as User, users},
+};
+
+/// Under which name a sign-in keeps whose it is.
+pub const USER_KEY: &str = "user";
+
+/// Lets signed-in people through, and notes who they are.
+pub async fn signed_in(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let user = visitor(&request, needed(&request)).await;
+    admit(request, next, user.map(|user| (user, ()))).await
+}
+
+/// Lets admins through. To everyone else there is nothing here.
+pub async fn admin(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let user = visiting_admin(&request).await;
+    admit(request, next, user.map(|user| (user, ()))).await
+}
+
+/// Lets the owner of the row that `{id}` names through, and brings the row.
+///
+/// A malformed id, a missing row and somebody else's row are all the same "not found".
+pub async fn owner<T: OwnedRow + Clone + 'static>(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let found = async {
+        let user = visitor(&request, needed(&request)).await?;
+        let id = id::<T::Id>(&request)?;
+        let row = T::find_owned(&app(&request)?.db, user.id, id).await?;
+        Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
+    };
+    let found = found.await;
+    admit(request, next, found).await
+}
+
+/// Lets admins through to a row that admins manage, and brings the row.
+pub async fn admin_row<T: AdminRow + Clone + 'static>(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let found = async {
+        let user = visiting_admin(&request).await?;
+        let id = id::<T::Id>(&request)?;
+        let row = T::find_for_admin(&app(&request)?.db, id).await?;
+        Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
+    };
+    let found = found.await;
+    admit(request, next, found).await
+}
+
+async fn admit<T: 'static>(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+    found: Result<(User, T), Error>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    match found {
+        Ok((user, row)) => {
+            request.extensions_mut().insert(user);
+            request.extensions_mut().insert(row);
+        }
+        Err(error) => return Ok(request.error_response(error)),
+    }
+    Ok(next.call(request).await?.map_into_boxed_body())
+}
+
+/// Leads everybody to the set-up page until somebody has an account.
+pub async fn set_up(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let app = app(&request)?.clone();
+    let base = app.config.base_path();
+    let path = request.path().strip_prefix(&base).unwrap_or(request.path());
+    let open = path == "/setup" || path.starts_with("/static/") || path.starts_with("/health/");
+    if open || app.is_set_up().await.map_err(Error::from)? {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
+    if is_api(request.request()) {
+        let error = Error::Unavailable("Forge is not set up yet. Open /setup in a browser.".into());
+        return Ok(request.error_response(error));
+    }
+    let answer = HttpResponse::SeeOther()
+        .insert_header((header::LOCATION, format!("{base}/setup")))
+        .finish();
+    Ok(request.into_response(answer))
+}
+
+/// Refuses a change that another site asks a visitor's browser to make, and a name of the site
+/// that is not its own: somebody else's name may point here (DNS rebinding).
+///
+/// Browsers say where a request comes from, so no form needs a token. A request with a token of
+/// the API is not a browser's doing. A request without either header comes from no browser, and
+/// so carries nobody's cookie.
+pub async fn same_site(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    if !known_host(&request)? {
+        return Ok(request.error_response(Error::Invalid(
+            "Forge is not known under this name. Open it under its public address.".into(),
+        )));
+    }
+    if request.method().is_safe() || bearer(&request).is_some() || came_from_here(&request) {
+        Ok(next.call(request).await?.map_into_boxed_body())
+    } else {
+        Ok(request.error_response(Error::CrossSite))
+    }
+}
+
+/// The scope that a token needs for a request.
+fn needed(request: &ServiceRequest) -> Scope {
+    if request.method().is_safe() { Scope::Read } else { Scope::Write }
+}
+
+/// Who asks: by a token on the API, else by the sign-in cookie.
+async fn visitor(request: &ServiceRequest, needed: Scope) -> Result<User, Error> {
+    let app = app(request)?;
+    let user = match bearer(request).filter(|_| is_api(request.request())) {
+        Some(token) => {
+            let now = app.clock.now();
+            let token = api_tokens::by_hash(&app.db, &token_hash(token), now).await?;
+            let token = token.ok_or(Error::SignedOut)?;
+            let user = users::find(&app.db, token.user_id).await?;
+            if token.scope < needed {
+                return Err(Error::Scope(needed));
+            }
+            if token.last_used_at.is_none_or(|at| now - at > TimeDelta::minutes(1)) {
+                api_tokens::used(&app.db, token, now).await?;
+            }
+            user
+        }
+        None => {
+            let id = request.get_session().get::<UserId>(USER_KEY).ok().flatten();
+            users::find(&app.db, id.ok_or(Error::SignedOut)?).await?
+        }
+    };
+    user.filter(|user| user.disabled_at.is_none()).ok_or(Error::SignedOut)
+}
+
+async fn visiting_admin(request: &ServiceRequest) -> Result<User, Error> {
+    let user = visitor(request, Scope::Admin).await?;
+    if user.admin { Ok(user) } else { Err(Error::NotFound) }
+}
+
+fn bearer(request: &ServiceRequest) -> Option<&str> {
+    let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
+    let (scheme, token) = value.split_once(' ')?;
+    scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
+}
+
+fn id<Id: std::str::FromStr>(request: &ServiceRequest) -> Result<Id, Error> {
+    let id = request.match_info().get("id").and_then(|id| id.parse().ok());
+    id.ok_or(Error::NotFound)
+}
+
+fn app(request: &ServiceRequest) -> Result<&Data<App>, Error> {
+    let app = request.app_data::<Data<App>>();
+    app.ok_or_else(|| anyhow::anyhow!("the application state is not mounted").into())
+}
+
+/// Whether the site is called by a name that is its own: the public one, or one of loopback.
+fn known_host(request: &ServiceRequest) -> Result<bool, Error> {
+    let config = &app(request)?.config;
+    let info = request.connection_info();
+    let host = info.host();
+    let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
+    let loopback = name == "localhost"
+        || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
+    Ok(match config.server.public_url.as_ref().and_then(|url| url.host_str()) {
+        Some(public) => loopback || name.eq_ignore_ascii_case(public.trim_matches(['[', ']'])),
+        None => loopback || !config.server.bind.ip().is_loopback(),
+    })
+}
+
+fn came_from_here(request: &ServiceRequest) -> bool {
+    let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
+    match (text("sec-fetch-site"), text(header::ORIGIN.as_str())) {
+        (Some(site), _) => matches!(site, "same-origin" | "none"),
+        (None, Some(origin)) => origin
+            .split_once("://")
+            .is_some_and(|(_, host)| host == request.connection_info().host()),
+        (None, None) => true,
+    }
+}

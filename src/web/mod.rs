@@ -1,0 +1,84 @@
+//! The site: routes, pages, fragments and event streams.
+
+pub mod assets;
+pub mod error;
+pub mod extract;
+pub mod guard;
+pub mod health;
+pub mod page;
+pub mod routes;
+pub mod sign_ins;
+
+use std::{fmt::Write as _, net::TcpListener, sync::Arc};
+
+use actix_session::{SessionMiddleware, config::PersistentSession};
+use actix_web::{
+    HttpServer,
+    cookie::{Key, SameSite, time::Duration},
+    dev::Server,
+    middleware::{Compress, DefaultHeaders, from_fn},
+    web::{self, Data},
+};
+use sha2::{Digest as _, Sha256};
+
+use crate::app::App;
+
+/// Scripts, styles and everything else from this site alone; no frames, no inline code.
+const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
+     font-src 'self'; connect-src 'self'; manifest-src 'self'; form-action 'self'; \
+     base-uri 'none'; frame-ancestors 'none'";
+
+/// Serves the site on a listener that is already bound, so that a test can pick port zero.
+///
+/// `cookie_key` is what sign-in cookies are encrypted with.
+pub fn serve(listener: TcpListener, app: App, cookie_key: Key) -> std::io::Result<Server> {
+    let workers = app.config.server.workers;
+    let base = app.config.base_path();
+    let app = Arc::new(app);
+    let server = HttpServer::new(move || {
+        let cookie_path = if base.is_empty() { "/".to_owned() } else { base.clone() };
+        let days = Duration::days(app.config.accounts.absolute_days);
+        let sign_ins =
+            SessionMiddleware::builder(sign_ins::SignIns(app.clone()), cookie_key.clone())
+                .cookie_name("forge".into())
+                .cookie_path(cookie_path)
+                .cookie_same_site(SameSite::Lax)
+                .cookie_secure(app.config.cookie_secure())
+                .cookie_http_only(true)
+                .session_lifecycle(PersistentSession::default().session_ttl(days))
+                .build();
+        let headers = DefaultHeaders::new()
+            .add(("content-security-policy", POLICY))
+            .add(("x-content-type-options", "nosniff"))
+            .add(("referrer-policy", "same-origin"))
+            .add(("x-frame-options", "DENY"))
+            .add(("cross-origin-opener-policy", "same-origin"));
+        let limits = (
+            web::FormConfig::default().limit(extract::BODY_MAX),
+            web::JsonConfig::default().limit(extract::BODY_MAX),
+        );
+        actix_web::App::new()
+            .app_data(Data::from(app.clone()))
+            .app_data(limits.0)
+            .app_data(limits.1)
+            .wrap(Compress::default())
+            .wrap(from_fn(error::render))
+            .wrap(from_fn(guard::set_up))
+            .wrap(from_fn(guard::same_site))
+            .wrap(sign_ins)
+            .wrap(from_fn(error::render))
+            .wrap(headers)
+            .service(web::scope(&base).configure(routes::mount))
+            .default_service(web::to(routes::nothing))
+    });
+    Ok(server.workers(workers).disable_signals().listen(listener)?.run())
+}
+
+/// What is stored of a token or of a cookie's key: enough to find it, not to use it.
+pub fn token_hash(token: &str) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(token.as_bytes()) {
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
