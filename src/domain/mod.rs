@@ -4,6 +4,7 @@
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
 pub mod catalogue;
+pub mod ask;
 pub mod clock;
 pub mod conversation;
 pub mod fault;
@@ -18,3 +19,4 @@ pub mod secret;
 pub mod session;
 pub mod token;
 pub mod trust;
+pub mod turn;

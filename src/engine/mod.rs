@@ -1,0 +1,62 @@
+//! What goes on after a request has been answered: runs of agents, their tools, live fan-out.
+//!
+//! The engine never renders. Everything here takes an [`Engine`]: the parts that a run needs.
+
+pub mod asks;
+pub mod gate;
+pub mod hub;
+pub mod runner;
+pub mod sessions;
+pub mod system_prompt;
+pub mod tools;
+
+use std::sync::Arc;
+
+use tokio::sync::Semaphore;
+
+use crate::{
+    adapters::{model::Models, sandbox::Sandbox, vault::Vault},
+    config::Config,
+    domain::{clock::Clock, ids::Entropy},
+    store::Db,
+};
+
+/// The parts that runs of agents need.
+pub struct Engine {
+    pub config: Arc<Config>,
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub models: Models,
+    pub vault: Vault,
+    pub sandbox: Sandbox,
+    pub files: tools::Files,
+    pub hub: hub::Hub,
+    pub runs: runner::Runs,
+    /// Commands and searches that run at the same time, over all sessions.
+    pub heavy: Semaphore,
+}
+
+/// Why the engine does not do what it was asked, in words for the person.
+#[derive(Debug, thiserror::Error)]
+pub enum Refusal {
+    /// The request is wrong: which field, and what is expected.
+    #[error("{1}")]
+    Invalid(&'static str, String),
+    /// The state of things forbids it now.
+    #[error("{0}")]
+    Conflict(String),
+    #[error("There is nothing here, or it is not yours.")]
+    NotFound,
+    #[error(transparent)]
+    Internal(#[from] anyhow::Error),
+}
+
+impl From<crate::store::DbErr> for Refusal {
+    fn from(err: crate::store::DbErr) -> Self {
+        match err {
+            crate::store::DbErr::RecordNotFound(_) => Self::NotFound,
+            err => Self::Internal(err.into()),
+        }
+    }
+}
