@@ -13,6 +13,7 @@ pub mod login;
 pub mod message;
 pub mod model;
 pub mod name;
+pub mod output;
 pub mod provider;
 pub mod retry;
 pub mod secret;
