@@ -4,6 +4,9 @@
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
 pub mod clock;
+pub mod diff;
+pub mod edit;
 pub mod ids;
 pub mod message;
 pub mod name;
+pub mod text;
