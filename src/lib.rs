@@ -2,3 +2,4 @@
 //! repositories.
 
 pub mod domain;
+pub mod engine;

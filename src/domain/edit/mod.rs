@@ -139,7 +139,7 @@ fn places(content: &[u8], needle: &[u8], all: ReplaceAll) -> Result<Vec<Range<us
         return Ok(finder.find_iter(content).map(|at| at..at + needle.len()).collect());
     }
     let Some(second) = finder.find(&content[first + 1..]) else {
-        return Ok(Vec::from([first..first + needle.len()]));
+        return Ok(std::iter::once(first..first + needle.len()).collect());
     };
     let mut starts: Vec<usize> = finder.find_iter(content).collect();
     if starts.len() == 1 {
