@@ -4,3 +4,4 @@
 mod sandbox;
 mod support;
 mod tidy;
+mod tools;
