@@ -1,5 +1,6 @@
 //! What a model may give to each tool: the schemas that it is sent, and the values after checking.
 
+use crate::domain::session::TodoStatus;
 use serde::{Deserialize, de::DeserializeOwned};
 use serde_json::{Value, json};
 
@@ -86,8 +87,6 @@ pub struct Bash {
     pub description: Option<String>,
     pub timeout_ms: Option<u64>,
     pub workdir: Option<String>,
-    #[serde(default)]
-    pub background: bool,
 }
 
 #[derive(Debug, Deserialize)]
@@ -100,8 +99,8 @@ pub struct TodoWrite {
 #[serde(deny_unknown_fields)]
 pub struct Todo {
     pub text: String,
-    /// `pending`, `in_progress`, `done` or `cancelled`.
-    pub status: String,
+    #[serde(default)]
+    pub status: TodoStatus,
 }
 
 pub(super) fn read() -> Value {
@@ -164,7 +163,6 @@ pub(super) fn bash() -> Value {
             "description": {"type": "string", "description": "what it does, in a few words"},
             "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 600_000, "description": "default 120000"},
             "workdir": {"type": "string"},
-            "background": {"type": "boolean"},
         }),
     )
 }

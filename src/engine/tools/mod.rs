@@ -4,6 +4,7 @@
 //! A call goes: [`subject`] says what it is about, the permission gate judges that, and [`run`]
 //! carries it out on exactly what was judged.
 
+pub mod bash;
 mod change;
 pub mod disk;
 pub mod edit;
@@ -15,6 +16,7 @@ pub mod list;
 pub mod paths;
 pub mod read;
 mod schema;
+pub mod todo_write;
 mod walk;
 pub mod write;
 
