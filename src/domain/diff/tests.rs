@@ -113,6 +113,22 @@ fn a_deadline_that_has_passed_gives_a_right_if_longer_diff() {
 }
 
 #[test]
+fn a_hard_case_ends_soon_after_its_deadline() {
+    // The same lines in another order, which is the worst that can be asked.
+    let line = |it: usize| format!("{it:x} some more text\n");
+    let before: String = (0..60_000).map(line).collect();
+    let after: String = (0..60_000).map(|it| line(it * 7_919 % 60_000)).collect();
+    let started = Instant::now();
+    let bounds = Bounds {
+        deadline: Some(started + std::time::Duration::from_millis(100)),
+        ..Bounds::default()
+    };
+    let diff = lines(before.as_bytes(), after.as_bytes(), bounds);
+    assert!(started.elapsed().as_secs() < 5, "{:?}", started.elapsed());
+    assert!(diff.additions > 0 && diff.additions == diff.deletions);
+}
+
+#[test]
 fn files_that_are_no_text_have_no_hunks() {
     let diff = lines(b"a\0b", b"text\n", Bounds::default());
     assert!(diff.binary && diff.hunks.is_empty());

@@ -1,7 +1,10 @@
 //! Changing a file, as edit and write do it: under its lock, only where the session knows its
 //! content, with the earlier content recorded, and replaced whole.
 
-use std::time::{Duration, Instant};
+use std::{
+    path::{Path, PathBuf},
+    time::{Duration, Instant},
+};
 
 use super::{
     FileContext, Target, blocking,
@@ -44,7 +47,8 @@ pub(super) async fn change(
     target: &Target,
     make: impl FnOnce(Option<&[u8]>) -> Result<Made, String> + Send + 'static,
 ) -> Result<Changed, String> {
-    if passes(&target.real, ".git") {
+    let way = target.inside.as_deref().map_or(target.real.as_path(), Path::new);
+    if passes(way, ".git") {
         return Err(format!(
             "{} belongs to Git itself. Use git commands to change it.",
             target.shown()
@@ -76,7 +80,7 @@ pub(super) async fn change(
 
 struct Prepared {
     base: Base,
-    way: std::path::PathBuf,
+    way: PathBuf,
     target: Target,
     before: Option<Loaded>,
     changed: Changed,
@@ -84,7 +88,7 @@ struct Prepared {
 
 impl Prepared {
     fn make(
-        root: &std::path::Path,
+        root: &Path,
         target: Target,
         seen: Option<Stamp>,
         make: impl FnOnce(Option<&[u8]>) -> Result<Made, String>,

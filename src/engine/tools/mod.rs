@@ -36,6 +36,7 @@ pub use self::{
 use crate::domain::ids::SessionId;
 
 /// What a model is told about a tool.
+#[derive(Debug)]
 pub struct Spec {
     pub name: &'static str,
     pub description: &'static str,

@@ -117,13 +117,10 @@ impl Project {
     }
 
     /// The output of a call that must succeed.
-    #[track_caller]
-    fn must<'a>(&'a self, tool: &'a str, input: Value) -> impl Future<Output = String> + 'a {
-        async move {
-            let outcome = self.call(tool, input).await;
-            assert_eq!(outcome.error, None);
-            outcome.output
-        }
+    async fn must(&self, tool: &str, input: Value) -> String {
+        let outcome = self.call(tool, input).await;
+        assert_eq!(outcome.error, None);
+        outcome.output
     }
 
     /// The error of a call that must fail.

@@ -108,7 +108,12 @@ impl Search {
         match self.place.base.open(&self.place.way) {
             Err(Trouble::Folder) => Ok(self.folder()),
             Err(trouble) => Err(trouble.about(&self.place.target)),
-            Ok(_) if self.place.veil.hides(&self.place.target.shown()) => {
+            Ok(_)
+                if self
+                    .place
+                    .veil
+                    .hides(&self.place.name(&self.place.path()).to_string_lossy()) =>
+            {
                 Err(format!("{} must not be read.", self.place.target.shown()))
             }
             Ok(_) => {
@@ -190,7 +195,7 @@ impl Search {
                 return Ok(None);
             }
             Err(Trouble::Denied) => return Err(format!("{}: permission denied", shown())),
-            Err(trouble) => return Err(trouble.about(&self.place.target)),
+            Err(_) => return Err(format!("{}: cannot be read", shown())),
         };
         let mut gather = Gather::new(&self.matcher, room);
         match searcher.search_file(&self.matcher, &file, &mut gather) {
