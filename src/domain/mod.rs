@@ -3,8 +3,8 @@
 //! Nothing here waits, reads a file, opens a socket, looks at a clock or fails for a reason
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
-pub mod catalogue;
 pub mod ask;
+pub mod catalogue;
 pub mod clock;
 pub mod conversation;
 pub mod diff;
@@ -16,6 +16,7 @@ pub mod message;
 pub mod model;
 pub mod name;
 pub mod output;
+pub mod permission;
 pub mod provider;
 pub mod retry;
 pub mod secret;

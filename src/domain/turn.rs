@@ -173,7 +173,8 @@ impl Turn {
         if self.recent.len() > REPEATS {
             self.recent.pop_front();
         }
-        let repeated = self.recent.len() == REPEATS && self.recent.iter().all(|it| *it == signature);
+        let repeated =
+            self.recent.len() == REPEATS && self.recent.iter().all(|it| *it == signature);
         if repeated {
             // Once allowed, it is asked about again only after as many more.
             self.recent.clear();

@@ -37,7 +37,8 @@ pub async fn answer(
     by: &User,
     answered: Answered,
 ) -> Result<(), Refusal> {
-    let message = answered.message.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
+    let message =
+        answered.message.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if message.as_ref().is_some_and(|text| text.len() > MESSAGE_MAX) {
         return Err(Refusal::Invalid("message", format!("Keep it under {MESSAGE_MAX} bytes.")));
     }
@@ -48,19 +49,26 @@ pub async fn answer(
         Answer::Once | Answer::Deny => Vec::new(),
     };
     let allowed = answered.answer.allows();
-    let reply = Reply { version: 1, answer: answered.answer, message: message.clone(), saved: saved.clone() };
+    let reply = Reply {
+        version: 1,
+        answer: answered.answer,
+        message: message.clone(),
+        saved: saved.clone(),
+    };
     let reply = serde_json::to_value(&reply).map_err(anyhow::Error::from)?;
     let status = if allowed { AskStatus::Allowed } else { AskStatus::Denied };
     let decision = Decision { status, reply, by: Some(by.id), at: engine.clock.now() };
     let (session, part) = (ask.session_id, ask.part_id);
     let Some(stored) = store::asks::decide(&engine.db, ask, decision).await? else {
-        return Err(Refusal::Conflict("This was answered already, or the agent no longer waits for it.".into()));
+        return Err(Refusal::Conflict(
+            "This was answered already, or the agent no longer waits for it.".into(),
+        ));
     };
     engine.hub.stored(session, stored);
     for rule in saved {
         save(engine, session, by, rule).await?;
     }
-    let decided = Decided { part, allowed, message, by: by.id, login: by.login.clone() };
+    let decided = Decided { part, allowed, message, login: by.login.clone() };
     let _moment = engine.runs.moment().await;
     if !engine.runs.tell(session, News::Decided(decided.clone())) {
         // The server was started anew while the agent waited.
@@ -73,9 +81,13 @@ pub async fn answer(
 fn always(question: Question, pattern: Option<String>) -> Result<Vec<ProposedRule>, Refusal> {
     let mut rules = question.always;
     let Some(first) = rules.first_mut() else {
-        return Err(Refusal::Conflict("This cannot be allowed for always. Allow it once, or write a rule.".into()));
+        return Err(Refusal::Conflict(
+            "This cannot be allowed for always. Allow it once, or write a rule.".into(),
+        ));
     };
-    if let Some(pattern) = pattern.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty()) {
+    if let Some(pattern) =
+        pattern.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty())
+    {
         first.pattern = pattern;
     }
     for rule in &rules {

@@ -7,17 +7,21 @@ pub mod gate;
 pub mod hub;
 pub mod runner;
 pub mod sessions;
+pub mod snapshots;
 pub mod system_prompt;
 pub mod tools;
 
-use std::sync::Arc;
+use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::Semaphore;
 
 use crate::{
     adapters::{model::Models, sandbox::Sandbox, vault::Vault},
     config::Config,
-    domain::{clock::Clock, ids::Entropy},
+    domain::{
+        clock::Clock,
+        ids::{Entropy, SessionId},
+    },
     store::Db,
 };
 
@@ -31,10 +35,18 @@ pub struct Engine {
     pub vault: Vault,
     pub sandbox: Sandbox,
     pub files: tools::Files,
+    pub snapshots: snapshots::Snapshots,
     pub hub: hub::Hub,
     pub runs: runner::Runs,
     /// Commands and searches that run at the same time, over all sessions.
     pub heavy: Semaphore,
+}
+
+impl Engine {
+    /// Where the whole outputs of a session's commands lie.
+    pub fn outputs_of(&self, session: SessionId) -> PathBuf {
+        self.config.data.dir.join("outputs").join(session.to_string())
+    }
 }
 
 /// Why the engine does not do what it was asked, in words for the person.

@@ -99,7 +99,11 @@ pub async fn change(
     session: &Session,
     change: Change,
 ) -> Result<(), Refusal> {
-    let mut fields = SessionChange { name: name(change.name)?, agent: agent(change.agent)?, ..SessionChange::default() };
+    let mut fields = SessionChange {
+        name: name(change.name)?,
+        agent: agent(change.agent)?,
+        ..SessionChange::default()
+    };
     if let Some(name) = change.model {
         fields.model = Some(model(engine, user, &name).await?);
     }
@@ -130,11 +134,14 @@ pub async fn prompt(
         return Err(Refusal::Invalid("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
     }
     let _moment = engine.runs.moment().await;
-    let session = store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refusal::NotFound)?.0;
+    let session =
+        store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refusal::NotFound)?.0;
     let busy = engine.runs.is_running(session.id) || session.status.is_active();
     let now = engine.clock.now();
     if busy && messages::queued(&engine.db, session.id).await?.len() >= QUEUE_MAX {
-        return Err(Refusal::Conflict(format!("{QUEUE_MAX} prompts wait already. Remove one, or wait.")));
+        return Err(Refusal::Conflict(format!(
+            "{QUEUE_MAX} prompts wait already. Remove one, or wait."
+        )));
     }
     let mut first = false;
     if !busy {
@@ -173,7 +180,11 @@ pub async fn prompt(
     if !busy {
         let name = (first && session.name == "New session").then(|| title(text));
         let status = Some(SessionStatus::Running);
-        writes.push(Write::Session(Box::new(SessionChange { status, name, ..SessionChange::default() })));
+        writes.push(Write::Session(Box::new(SessionChange {
+            status,
+            name,
+            ..SessionChange::default()
+        })));
     }
     let stored = journal::record(&engine.db, session.id, now, writes).await?;
     engine.hub.stored(session.id, stored);
@@ -265,16 +276,20 @@ fn name(given: Option<String>) -> Result<Option<String>, Refusal> {
     let Some(name) = given else { return Ok(None) };
     let name = name.trim();
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(Refusal::Invalid("name", format!("Give a name of 1 to {NAME_MAX} characters.")));
+        return Err(Refusal::Invalid(
+            "name",
+            format!("Give a name of 1 to {NAME_MAX} characters."),
+        ));
     }
     Ok(Some(name.to_owned()))
 }
 
 fn agent(given: Option<String>) -> Result<Option<String>, Refusal> {
     match given {
-        Some(name) if !AGENTS.contains(&name.as_str()) => {
-            Err(Refusal::Invalid("agent", format!("There is no such agent; there is: {}.", AGENTS.join(", "))))
-        }
+        Some(name) if !AGENTS.contains(&name.as_str()) => Err(Refusal::Invalid(
+            "agent",
+            format!("There is no such agent; there is: {}.", AGENTS.join(", ")),
+        )),
         given => Ok(given),
     }
 }
@@ -295,9 +310,12 @@ async fn model(
     name: &str,
 ) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
     let wrong = |text: &str| Refusal::Invalid("model", text.to_owned());
-    let (id, model) = split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
+    let (id, model) =
+        split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
     let provider = store::providers::usable(&engine.db, user.id, id).await?;
-    let provider = provider.filter(|it| it.disabled_at.is_none()).ok_or_else(|| wrong("There is no such provider."))?;
+    let provider = provider
+        .filter(|it| it.disabled_at.is_none())
+        .ok_or_else(|| wrong("There is no such provider."))?;
     let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
     if !models.iter().any(|it| it == model) {
         return Err(wrong("That provider offers no such model to sessions."));
@@ -311,7 +329,8 @@ async fn default_model(
     user: &User,
 ) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
     let recent = store::sessions::recent(&engine.db, user.id, 1).await?;
-    if let Some((Some(provider), name)) = recent.first().map(|it| (it.provider_id, it.model.clone()))
+    if let Some((Some(provider), name)) =
+        recent.first().map(|it| (it.provider_id, it.model.clone()))
         && let Ok(found) = model(engine, user, &format!("{provider}/{name}")).await
     {
         return Ok(found);
@@ -322,7 +341,9 @@ async fn default_model(
             return Ok((provider.id, first));
         }
     }
-    Err(Refusal::Conflict("No model can be used yet. An administrator adds a provider first.".into()))
+    Err(Refusal::Conflict(
+        "No model can be used yet. An administrator adds a provider first.".into(),
+    ))
 }
 
 #[cfg(test)]

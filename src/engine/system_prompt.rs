@@ -31,7 +31,10 @@ pub async fn build(session: &Session, project: &Project) -> String {
     if project.trust_status == Trust::Trusted
         && let Some((name, text)) = instructions(Path::new(&project.path)).await
     {
-        prompt.push_str(&format!("\n# Instructions of the project ({name})\n\n{}\n", text.trim_end()));
+        prompt.push_str(&format!(
+            "\n# Instructions of the project ({name})\n\n{}\n",
+            text.trim_end()
+        ));
     }
     prompt
 }
@@ -45,7 +48,8 @@ async fn instructions(root: &Path) -> Option<(&'static str, String)> {
         }
         let Ok(bytes) = tokio::fs::read(&path).await else { continue };
         let cut = bytes.len() > INSTRUCTIONS_MAX;
-        let mut text = String::from_utf8_lossy(&bytes[..bytes.len().min(INSTRUCTIONS_MAX)]).into_owned();
+        let mut text =
+            String::from_utf8_lossy(&bytes[..bytes.len().min(INSTRUCTIONS_MAX)]).into_owned();
         if cut {
             text.push_str("\n… The file goes on; read it for the rest.");
         }

@@ -18,13 +18,17 @@ use std::{
 use tokio::sync::{Notify, mpsc, watch};
 use tokio_util::sync::CancellationToken;
 
-pub use self::repair::repair;
+pub use self::repair::{repair, stop_waiting};
 use super::Engine;
-use crate::domain::ids::{PartId, SessionId, UserId};
+use crate::domain::ids::{PartId, SessionId};
 
 /// All runs that go on in this process.
 #[derive(Default)]
-pub struct Runs(Mutex<HashMap<SessionId, Handle>>);
+pub struct Runs {
+    running: Mutex<HashMap<SessionId, Handle>>,
+    /// Held while it is decided whether a prompt starts a run or waits for one.
+    moment: tokio::sync::Mutex<()>,
+}
 
 #[derive(Clone)]
 struct Handle {
@@ -36,25 +40,24 @@ struct Handle {
 
 /// What reaches a run from outside.
 #[derive(Clone, Debug)]
-pub(super) enum News {
+pub enum News {
     /// A person has answered an ask about a call.
     Decided(Decided),
 }
 
 /// A person's answer to an ask about a call.
 #[derive(Clone, Debug)]
-pub(super) struct Decided {
+pub struct Decided {
     pub part: PartId,
     pub allowed: bool,
     /// A word to the agent.
     pub message: Option<String>,
-    pub by: UserId,
     pub login: String,
 }
 
 /// How a run begins.
 #[derive(Clone, Debug)]
-pub(super) enum Begin {
+pub enum Begin {
     /// With the prompts that wait, if any.
     Prompts,
     /// In the middle of a reply, with the answer to an ask that outlived the server.
@@ -87,7 +90,7 @@ impl Runs {
     }
 
     /// Brings news to a run. `false` where none goes on.
-    pub(super) fn tell(&self, session: SessionId, news: News) -> bool {
+    pub fn tell(&self, session: SessionId, news: News) -> bool {
         self.handle(session).is_some_and(|handle| handle.inbox.send(news).is_ok())
     }
 
@@ -95,8 +98,14 @@ impl Runs {
         self.lock().get(&session).cloned()
     }
 
+    /// While this is held no run ends, and none begins but by its holder: what is read of a
+    /// session's state still holds when something is made of it.
+    pub async fn moment(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.moment.lock().await
+    }
+
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -105,7 +114,7 @@ pub fn wake(engine: &Arc<Engine>, session: SessionId) {
     start(engine, session, Begin::Prompts);
 }
 
-pub(super) fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
+pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
     let cancel = CancellationToken::new();
     let (inbox, news) = mpsc::unbounded_channel();
     let (ended, has_ended) = watch::channel(false);
@@ -115,8 +124,12 @@ pub(super) fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
         if runs.contains_key(&session) {
             return;
         }
-        let handle =
-            Handle { cancel: cancel.clone(), inbox, retry_now: retry_now.clone(), ended: has_ended };
+        let handle = Handle {
+            cancel: cancel.clone(),
+            inbox,
+            retry_now: retry_now.clone(),
+            ended: has_ended,
+        };
         runs.insert(session, handle);
     }
     let engine = engine.clone();
@@ -134,16 +147,16 @@ pub(super) fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
                 repair::after_failure(&engine, session).await;
             }
         }
+        // A prompt that came while the run was ending was put into the queue.
+        let moment = engine.runs.moment().await;
         engine.runs.lock().remove(&session);
         let _ = ended.send(true);
         engine.hub.tidy();
-        // A prompt that came while the run was ending found it still there.
-        match crate::store::messages::queued(&engine.db, session).await {
-            Ok(waiting) if !waiting.is_empty() && !run::ended_badly(&engine, session).await => {
-                wake(&engine, session);
-            }
-            Ok(_) => {}
+        match run::waits(&engine, session).await {
+            Ok(true) => wake(&engine, session),
+            Ok(false) => {}
             Err(err) => tracing::error!(%session, "looking for waiting prompts: {err}"),
         }
+        drop(moment);
     });
 }

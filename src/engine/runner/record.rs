@@ -93,6 +93,5 @@ pub(super) fn value(of: &impl serde::Serialize) -> Value {
 
 /// The totals of a session as they are stored.
 pub(super) fn summary_of(stored: &Value) -> Summary {
-    serde_json::from_value(stored.clone())
-        .unwrap_or(Summary { version: 1, ..Summary::default() })
+    serde_json::from_value(stored.clone()).unwrap_or(Summary { version: 1, ..Summary::default() })
 }

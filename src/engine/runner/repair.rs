@@ -10,7 +10,12 @@ use crate::{
         session::{AskStatus, Failure, SessionStatus},
     },
     engine::Engine,
-    store::{self, DbErr, asks, entity::session::Model as Session, journal::{self, Write}, messages},
+    store::{
+        self, DbErr, asks,
+        entity::session::Model as Session,
+        journal::{self, Write},
+        messages,
+    },
 };
 
 /// Repairs every session that some run left in the middle; for the start of the server.
@@ -23,9 +28,22 @@ pub async fn repair(engine: &Arc<Engine>) -> Result<usize, DbErr> {
     for session in left {
         let waits = session.status == SessionStatus::Waiting
             && !asks::open_in(&engine.db, session.id).await?.is_empty();
-        close(engine, session, if waits { Left::Waiting } else { Left::Stopped(interrupted()) }).await?;
+        close(engine, session, if waits { Left::Waiting } else { Left::Stopped(interrupted()) })
+            .await?;
     }
     Ok(count)
+}
+
+/// Ends the waiting of a session whose run ended with the server. `false` where it does not wait.
+pub async fn stop_waiting(engine: &Engine, session: SessionId) -> Result<bool, DbErr> {
+    let _moment = engine.runs.moment().await;
+    match store::sessions::with_project(&engine.db, session).await? {
+        Some((session, _)) if session.status.is_active() && !engine.runs.is_running(session.id) => {
+            close(engine, session, Left::Stopped(super::run::aborted())).await?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
 }
 
 /// Repairs a session whose run ended with an error of our own.
@@ -51,17 +69,22 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
     let last = messages::page(&engine.db, session.id, None, 1).await?.pop();
     let open = asks::open_in(&engine.db, session.id).await?;
     let mut writes = Vec::new();
-    if let Some(last) = last.filter(|it| it.message.role == Role::Assistant && it.message.completed_at.is_none()) {
+    if let Some(last) =
+        last.filter(|it| it.message.role == Role::Assistant && it.message.completed_at.is_none())
+    {
         for row in last.parts {
             let asked = open.iter().any(|ask| ask.part_id == row.id);
-            let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else { continue };
+            let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else {
+                continue;
+            };
             let keeps = asked && matches!(left, Left::Waiting);
             // A call that was allowed to run but had not started is as unfinished as one that had.
             if call.status.is_final() || keeps {
                 continue;
             }
             call.status = ToolStatus::Aborted;
-            call.error = Some("The call was stopped before it finished, because the server ended.".into());
+            call.error =
+                Some("The call was stopped before it finished, because the server ended.".into());
             writes.push(Write::Part(Box::new(filled(row, &Part::Tool(call)))));
         }
         if let Left::Stopped(failure) = &left {
@@ -80,7 +103,8 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
             ask.decided_at = Some(now);
             writes.push(Write::Ask(Box::new(ask)));
         }
-        let status = if failure.code == "internal" { SessionStatus::Error } else { SessionStatus::Aborted };
+        let status =
+            if failure.code == "internal" { SessionStatus::Error } else { SessionStatus::Aborted };
         writes.push(Write::status(status));
     }
     let stored = journal::record(&engine.db, session.id, now, writes).await?;

@@ -160,11 +160,8 @@ impl Run {
     /// Puts stored messages into what is sent to the model.
     fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
         for whole in conversation {
-            let parts: Result<Vec<Part>, _> = whole
-                .parts
-                .iter()
-                .map(|row| Part::read(&row.kind, row.data.clone()))
-                .collect();
+            let parts: Result<Vec<Part>, _> =
+                whole.parts.iter().map(|row| Part::read(&row.kind, row.data.clone())).collect();
             let (role, model) = (whole.message.role, whole.message.model.as_str());
             let parts = parts?;
             let exchange = Exchange { role, model, parts: &parts };
@@ -271,8 +268,11 @@ impl Run {
             self.request.items.extend(items);
         }
         self.step = last.iter().filter(|part| part.tool().is_none()).cloned().collect();
-        let asked: Vec<_> =
-            asks::open_in(&self.engine.db, self.session.id).await?.into_iter().map(|ask| ask.part_id).collect();
+        let asked: Vec<_> = asks::open_in(&self.engine.db, self.session.id)
+            .await?
+            .into_iter()
+            .map(|ask| ask.part_id)
+            .collect();
         let offset = parts.len() - last.len();
         self.calls = open.parts[offset..]
             .iter()
@@ -303,7 +303,8 @@ impl Run {
         let waiting = messages::queued(&self.engine.db, self.session.id).await?;
         let mut waiting = waiting.into_iter();
         // What was meant to steer an answer that has ended is a prompt like any other.
-        let Some(mut prompt) = waiting.find(|it| kind == Queued::Queue || it.message.queued == Some(kind))
+        let Some(mut prompt) =
+            waiting.find(|it| kind == Queued::Queue || it.message.queued == Some(kind))
         else {
             return Ok(false);
         };
@@ -363,21 +364,25 @@ impl Run {
     /// Brings the list of changed files in the session's totals up to date.
     pub(super) async fn refresh_changes(&mut self) -> anyhow::Result<()> {
         if self.recorder.has_changes() {
-            self.summary.files = self.engine.snapshots.changed_files(self.session.id, &self.root).await?;
+            self.summary.files =
+                self.engine.snapshots.changed_files(self.session.id, &self.root).await?;
         }
         Ok(())
     }
 }
 
-/// Whether the session stands still because something went wrong or a person stopped it.
-pub(super) async fn ended_badly(engine: &Engine, session: SessionId) -> bool {
-    match store::sessions::with_project(&engine.db, session).await {
-        Ok(Some((session, _))) => session.status != SessionStatus::Idle,
-        Ok(None) | Err(_) => true,
-    }
+/// Whether a prompt waits in a session that is ready for it.
+pub(super) async fn waits(engine: &Engine, session: SessionId) -> Result<bool, store::DbErr> {
+    let Some((session, _)) = store::sessions::with_project(&engine.db, session).await? else {
+        return Ok(false);
+    };
+    // After an error or a stop the queue is kept for the person to look at.
+    Ok(session.status == SessionStatus::Idle
+        && !messages::queued(&engine.db, session.id).await?.is_empty())
 }
 
-fn aborted() -> Failure {
+/// What is said of an answer that a person stopped.
+pub(super) fn aborted() -> Failure {
     Failure {
         version: 1,
         code: "aborted".into(),
@@ -414,10 +419,14 @@ async fn endpoint(
     };
     let found = store::providers::usable(&engine.db, session.user_id, id).await?;
     let Some(provider) = found else {
-        return fail("The session's provider is not there any more. Choose another model, then send again.");
+        return fail(
+            "The session's provider is not there any more. Choose another model, then send again.",
+        );
     };
     if provider.disabled_at.is_some() {
-        return fail("The session's provider is switched off. Choose another model, then send again.");
+        return fail(
+            "The session's provider is switched off. Choose another model, then send again.",
+        );
     }
     let meta: Meta = serde_json::from_value(provider.meta.clone()).unwrap_or_default();
     let meta = meta.models.get(&session.model).cloned().unwrap_or_default();
@@ -426,13 +435,14 @@ async fn endpoint(
             Ok(key) => Some(key),
             Err(err) => {
                 tracing::error!(provider = %provider.id, "opening a key: {err}");
-                return fail("The provider's key cannot be opened with this server's secret. Put in the key again.");
+                return fail(
+                    "The provider's key cannot be opened with this server's secret. Put in the key again.",
+                );
             }
         },
         None => None,
     };
-    let endpoint =
-        Endpoint { kind: provider.kind, name: provider.name, url: provider.url, key };
+    let endpoint = Endpoint { kind: provider.kind, name: provider.name, url: provider.url, key };
     Ok(Ok((endpoint, meta)))
 }
 
@@ -467,4 +477,3 @@ async fn refuse(
     teller.stored(stored);
     Ok(())
 }
-

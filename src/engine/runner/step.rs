@@ -76,7 +76,9 @@ impl Run {
             attempt += 1;
             match self.try_model(&mut drafts).await? {
                 Try::Reply(reply) => {
-                    return Ok(StepEnd::Replied(self.take_reply(reply, drafts, started, turn, writes)));
+                    return Ok(StepEnd::Replied(
+                        self.take_reply(reply, drafts, started, turn, writes),
+                    ));
                 }
                 Try::Aborted => {
                     self.keep(drafts).await?;
@@ -86,7 +88,9 @@ impl Run {
                     let failure = match self.decide(&fault, attempt) {
                         Ok(wait) => {
                             self.withdraw(&mut drafts);
-                            if self.wait(attempt, wait, &fault).await { continue }
+                            if self.wait(attempt, wait, &fault).await {
+                                continue;
+                            }
                             return Ok(StepEnd::Aborted);
                         }
                         Err(failure) => failure,
@@ -197,7 +201,8 @@ impl Run {
         }
         let cut = reply.finish == Finish::Length;
         for (index, raw) in reply.calls.into_iter().enumerate() {
-            let row = take(&mut drafts, DraftKind::Call(index)).unwrap_or_else(|| self.new_part("tool"));
+            let row =
+                take(&mut drafts, DraftKind::Call(index)).unwrap_or_else(|| self.new_part("tool"));
             let call = read_call(raw, cut);
             let call = self.judge_call(row, call);
             self.calls.push(call);
@@ -247,7 +252,12 @@ impl Run {
     /// Tokens by the rule of thumb of four bytes each, where the provider does not say.
     fn estimate(&self) -> Tokens {
         let input = self.request.system.len()
-            + self.request.items.iter().map(crate::domain::conversation::Item::bytes).sum::<usize>();
+            + self
+                .request
+                .items
+                .iter()
+                .map(crate::domain::conversation::Item::bytes)
+                .sum::<usize>();
         let output: usize = self
             .step
             .iter()
@@ -358,4 +368,3 @@ fn read_call(raw: RawCall, cut: bool) -> ToolCall {
     call.error = Some(error);
     call
 }
-

@@ -34,7 +34,9 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
     let cwd = match input.workdir.as_deref().map(|given| resolve(context.root, given)) {
         None => context.root.to_path_buf(),
         Some(Ok(target)) if target.real.is_dir() => target.real,
-        Some(Ok(target)) => return failed(format!("{} is no folder.", target.shown()), Value::Null),
+        Some(Ok(target)) => {
+            return failed(format!("{} is no folder.", target.shown()), Value::Null);
+        }
         Some(Err(error)) => return failed(error, Value::Null),
     };
     let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
@@ -52,7 +54,10 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Ok((captured, spill)) => {
             let mut outcome = told(&captured, &spill, timeout);
             if let Value::Object(fields) = &mut outcome.metadata {
-                fields.insert("changed".into(), json!(changes.map(|it| it.paths).unwrap_or_default()));
+                fields.insert(
+                    "changed".into(),
+                    json!(changes.map(|it| it.paths).unwrap_or_default()),
+                );
                 fields.insert("not_captured".into(), json!(not_captured));
                 fields.insert("description".into(), json!(input.description));
             }
@@ -69,12 +74,17 @@ async fn execute(
     timeout: Duration,
 ) -> Result<(Captured, Spill), String> {
     let folder = context.engine.outputs_of(context.session);
-    tokio::fs::create_dir_all(&folder).await.map_err(|err| format!("No room for output: {err}."))?;
+    tokio::fs::create_dir_all(&folder)
+        .await
+        .map_err(|err| format!("No room for output: {err}."))?;
     let settings = &context.engine.config.sandbox;
     let command = Command {
         argv: vec!["/bin/bash".into(), "-c".into(), command.into()],
         env: path_of(&settings.path),
-        writable: [context.root.to_path_buf()].into_iter().chain(settings.caches.iter().cloned()).collect(),
+        writable: [context.root.to_path_buf()]
+            .into_iter()
+            .chain(settings.caches.iter().cloned())
+            .collect(),
         readable: settings.readable.clone(),
         protected: [".git/hooks", ".git/config"].map(|name| context.root.join(name)).to_vec(),
         network: Network::Off,
@@ -85,12 +95,14 @@ async fn execute(
     let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
     let stopper = running.stopper();
     let mut spill = Spill::to(folder.join(format!("{}.txt", context.part)));
-    let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), |_| ()));
-    let captured = tokio::select! {
-        captured = &mut captured => captured,
-        () = context.cancel.cancelled() => {
-            stopper.kill();
-            captured.await
+    let captured = {
+        let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), |_| ()));
+        tokio::select! {
+            captured = &mut captured => captured,
+            () = context.cancel.cancelled() => {
+                stopper.kill();
+                captured.await
+            }
         }
     };
     match captured {
@@ -115,7 +127,8 @@ fn path_of(folders: &[std::path::PathBuf]) -> Vec<(String, String)> {
 
 /// What the model and the page are told of a command that ran.
 fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
-    let Captured { exit: Exit { ending, protected_restored, protected_lost }, transcript, .. } = captured;
+    let Captured { exit: Exit { ending, protected_restored, protected_lost }, transcript, .. } =
+        captured;
     let whole = spill.path().to_string_lossy();
     let cut = transcript.is_cut();
     let mut output = transcript.text(cut.then_some(&*whole));
@@ -128,8 +141,12 @@ fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
     let (code, error) = match ending {
         Ending::Code(0) => (Some(0), None),
         Ending::Code(code) => (Some(*code), None),
-        Ending::Signal(signal) => (None, Some(format!("The command was ended by signal {signal}."))),
-        Ending::TimedOut => (None, Some(format!("The command took longer than {timeout} ms and was ended."))),
+        Ending::Signal(signal) => {
+            (None, Some(format!("The command was ended by signal {signal}.")))
+        }
+        Ending::TimedOut => {
+            (None, Some(format!("The command took longer than {timeout} ms and was ended.")))
+        }
         Ending::Killed => (None, Some("The command was stopped.".to_owned())),
     };
     if let Some(code) = code.filter(|code| *code != 0) {
@@ -139,9 +156,13 @@ fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
         say(format!("{} must not be changed by commands; it was put back.", path.display()));
     }
     for path in protected_lost {
-        say(format!("{} must not be changed by commands and could not be put back.", path.display()));
+        say(format!(
+            "{} must not be changed by commands and could not be put back.",
+            path.display()
+        ));
     }
-    let error = error.map(|error| if output.is_empty() { error } else { format!("{error}\n{output}") });
+    let error =
+        error.map(|error| if output.is_empty() { error } else { format!("{error}\n{output}") });
     let metadata = json!({
         "exit_code": code,
         "lines": transcript.lines(),
