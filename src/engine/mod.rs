@@ -5,6 +5,7 @@
 pub mod asks;
 pub mod gate;
 pub mod hub;
+pub mod passwords;
 pub mod runner;
 pub mod sessions;
 pub mod snapshots;
