@@ -1,4 +1,5 @@
 //! Forge is a self-hosted web application in which a team runs AI coding agents on its own
 //! repositories.
 
+pub mod adapters;
 pub mod domain;

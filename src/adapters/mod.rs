@@ -1,0 +1,3 @@
+//! Reaching out: processes, repositories and whatever else lies outside this program.
+
+pub mod sandbox;

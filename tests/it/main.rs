@@ -1,0 +1,4 @@
+//! All integration tests, in one program so that there is one program to link.
+#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+
+mod sandbox;
