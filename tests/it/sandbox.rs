@@ -3,4 +3,5 @@
 mod support;
 
 mod bounds;
+mod escapes;
 mod git;
