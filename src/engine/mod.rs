@@ -43,7 +43,37 @@ pub struct Engine {
     pub heavy: Semaphore,
 }
 
+/// What an engine is made of; the rest it makes itself.
+pub struct Parts {
+    pub config: Arc<Config>,
+    pub db: Db,
+    pub clock: Arc<dyn Clock>,
+    pub entropy: Arc<dyn Entropy>,
+    pub models: Models,
+    pub vault: Vault,
+    pub sandbox: Sandbox,
+}
+
 impl Engine {
+    pub fn new(parts: Parts) -> anyhow::Result<Self> {
+        let Parts { config, db, clock, entropy, models, vault, sandbox } = parts;
+        let heavy = Semaphore::new(config.agent.tools_at_once);
+        Ok(Self {
+            snapshots: snapshots::Snapshots,
+            files: tools::Files::default(),
+            hub: hub::Hub::default(),
+            runs: runner::Runs::default(),
+            heavy,
+            config,
+            db,
+            clock,
+            entropy,
+            models,
+            vault,
+            sandbox,
+        })
+    }
+
     /// Where the whole outputs of a session's commands lie.
     pub fn outputs_of(&self, session: SessionId) -> PathBuf {
         self.config.data.dir.join("outputs").join(session.to_string())
