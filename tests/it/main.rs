@@ -3,6 +3,7 @@
 
 mod accounts;
 mod model;
+mod runner;
 mod sandbox;
 mod support;
 mod tidy;
