@@ -7,3 +7,4 @@ pub mod clock;
 pub mod ids;
 pub mod message;
 pub mod name;
+pub mod permission;
