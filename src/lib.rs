@@ -5,5 +5,6 @@ pub mod adapters;
 pub mod app;
 pub mod config;
 pub mod domain;
+pub mod engine;
 pub mod store;
 pub mod web;
