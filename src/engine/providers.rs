@@ -14,8 +14,8 @@ use anyhow::Context as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
-pub use self::draft::{Draft, MAX_KEY, MAX_MODEL, MAX_MODELS, MAX_URL};
 use self::draft::{Change, KeyChange};
+pub use self::draft::{Draft, MAX_KEY, MAX_MODEL, MAX_MODELS, MAX_URL};
 use super::refused::{Actor, Refused};
 use crate::{
     adapters::{
@@ -29,11 +29,7 @@ use crate::{
         provider::{Kind, Meta, ModelMeta},
         secret::Secret,
     },
-    store::{
-        Db, audit,
-        entity::provider::Model as Provider,
-        providers,
-    },
+    store::{Db, audit, entity::provider::Model as Provider, providers},
 };
 
 /// The version of [`Meta`] that is written.

@@ -1,5 +1,6 @@
 //! The site: routes, pages, fragments and event streams.
 
+mod actor;
 pub mod assets;
 mod auth;
 pub mod error;
@@ -7,6 +8,7 @@ pub mod extract;
 pub mod guard;
 pub mod health;
 pub mod page;
+pub mod providers;
 pub mod routes;
 pub mod sign_ins;
 

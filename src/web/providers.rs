@@ -3,14 +3,13 @@
 mod view;
 
 use actix_web::{
-    HttpRequest, HttpResponse,
+    HttpResponse,
     http::{StatusCode, header},
     web::Data,
 };
-use askama::Template;
 use serde::Deserialize;
 
-use self::view::{Failed, FormPanel, Index, ListPanel, ModelsPanel, TestPanel};
+use self::view::{FormPanel, Index, ListPanel, ModelsPanel, TestPanel, Told};
 use super::{
     error::Error,
     extract::{CurrentUser, Form, Owned, Query, Wants},
@@ -97,12 +96,12 @@ pub async fn new(
 /// `POST /providers`
 pub async fn create(
     app: Data<App>,
-    request: HttpRequest,
+    by: Actor,
     frame: Frame,
     CurrentUser(user): CurrentUser,
     Form(entered): Form<Entered>,
 ) -> Result<HttpResponse, Error> {
-    let created = app.providers().create(entered.draft(), &actor(&user, &request)).await;
+    let created = app.providers().create(entered.draft(), &by).await;
     match created {
         Ok(provider) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
         Err(Refused::Fields(errors)) => {
@@ -128,13 +127,12 @@ pub async fn show(
 /// `POST /providers/{id}`
 pub async fn update(
     app: Data<App>,
-    request: HttpRequest,
+    by: Actor,
     (frame, wants): (Frame, Wants),
     CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
     Form(entered): Form<Entered>,
 ) -> Result<HttpResponse, Error> {
-    let by = actor(&user, &request);
     let updated = app.providers().update(provider.clone(), entered.draft(), &by).await;
     match (updated, wants) {
         (Ok(provider), Wants::Page) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
@@ -186,18 +184,18 @@ pub async fn test(
 /// `POST /providers/{id}/refresh`
 pub async fn refresh(
     app: Data<App>,
-    request: HttpRequest,
+    by: Actor,
     (frame, wants): (Frame, Wants),
     CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
-    let refreshed = app.providers().refresh(&provider, &actor(&user, &request)).await;
+    let refreshed = app.providers().refresh(&provider, &by).await;
     match refreshed {
         Ok(provider) => models_changed(&app, frame, wants, &provider, "Models read."),
         Err(RefreshError::Refused(refused)) => Err(refused.into()),
         Err(RefreshError::Failed(tested)) => {
             let mut models = ModelsPanel::of(frame.clone(), &provider, "");
-            models.failed = Some(Failed::from(tested));
+            models.failed = Some(Told::from(tested));
             match wants {
                 Wants::Fragment => html(models),
                 Wants::Page => {
@@ -229,7 +227,7 @@ pub async fn models(
 /// the others stay as they are.
 pub async fn choose(
     app: Data<App>,
-    request: HttpRequest,
+    by: Actor,
     (frame, wants): (Frame, Wants),
     CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
@@ -248,8 +246,7 @@ pub async fn choose(
         models.push(more.clone());
     }
     let draft = Draft { models: Some(models), ..Draft::default() };
-    let updated =
-        app.providers().update(provider.clone(), draft, &actor(&user, &request)).await;
+    let updated = app.providers().update(provider.clone(), draft, &by).await;
     match updated {
         Ok(provider) => models_changed(&app, frame, wants, &provider, "Models saved."),
         Err(Refused::Fields(errors)) => {
@@ -272,31 +269,28 @@ pub async fn choose(
 /// `POST /providers/{id}/disable`
 pub async fn disable(
     app: Data<App>,
-    request: HttpRequest,
-    CurrentUser(user): CurrentUser,
+    by: Actor,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
-    switch(&app, &actor(&user, &request), provider, Some(true)).await
+    switch(&app, &by, provider, Some(true)).await
 }
 
 /// `POST /providers/{id}/enable`
 pub async fn enable(
     app: Data<App>,
-    request: HttpRequest,
-    CurrentUser(user): CurrentUser,
+    by: Actor,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
-    switch(&app, &actor(&user, &request), provider, Some(false)).await
+    switch(&app, &by, provider, Some(false)).await
 }
 
 /// `POST /providers/{id}/delete`
 pub async fn delete(
     app: Data<App>,
-    request: HttpRequest,
-    CurrentUser(user): CurrentUser,
+    by: Actor,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
-    app.providers().delete(provider, &actor(&user, &request)).await?;
+    app.providers().delete(provider, &by).await?;
     Ok(see_other(&app, "/providers"))
 }
 

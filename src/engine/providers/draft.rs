@@ -132,7 +132,9 @@ fn url(entered: &str) -> Result<String, String> {
         .filter(|it| matches!(it.scheme(), "http" | "https") && it.has_host())
         .ok_or("The address must begin with http:// or https://, then name a host.")?;
     if !url.username().is_empty() || url.password().is_some() {
-        return Err("Take the name and password out of the address. The key has its own field.".into());
+        return Err(
+            "Take the name and password out of the address. The key has its own field.".into()
+        );
     }
     if url.query().is_some() || url.fragment().is_some() {
         return Err("Give the address without ? and #.".into());
@@ -275,7 +277,9 @@ mod tests {
     #[test]
     fn an_empty_key_is_removed_and_a_strange_one_refused() {
         assert!(matches!(key(&Secret::new("  "), None), Ok(KeyChange::Remove)));
-        assert!(matches!(key(&Secret::new(" sk-1 "), None), Ok(KeyChange::Set(it)) if it.expose() == "sk-1"));
+        assert!(
+            matches!(key(&Secret::new(" sk-1 "), None), Ok(KeyChange::Set(it)) if it.expose() == "sk-1")
+        );
         for bad in ["sk 1", "sk\n1", "sk-é", &"x".repeat(MAX_KEY + 1)] {
             assert!(key(&Secret::new(bad), None).is_err(), "{bad:?}");
         }
