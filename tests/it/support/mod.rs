@@ -1,5 +1,7 @@
 //! A running Forge with nothing in it, and people to use it.
 
+pub mod model;
+
 use std::{
     net::TcpListener,
     sync::{
