@@ -2,6 +2,8 @@
 
 mod view;
 
+use std::collections::HashSet;
+
 use actix_web::{
     HttpResponse,
     http::{StatusCode, header},
@@ -233,15 +235,16 @@ pub async fn choose(
     Owned(provider): Owned<Provider>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<HttpResponse, Error> {
-    let all = |name: &str| {
-        let pairs = pairs.iter().filter(|(it, _)| it == name);
-        pairs.map(|(_, value)| value.trim().to_owned()).collect::<Vec<_>>()
+    let all = |name: &'static str| {
+        let pairs = pairs.iter().filter(move |(it, _)| it == name);
+        pairs.map(|(_, value)| value.trim().to_owned())
     };
-    let (shown, used) = (all("shown"), all("use"));
-    let more = all("more").pop().unwrap_or_default();
+    let (shown, used) = (all("shown").collect::<HashSet<_>>(), all("use").collect::<HashSet<_>>());
+    let more = all("more").last().unwrap_or_default();
     let mut models = chosen(&provider);
     models.retain(|id| !shown.contains(id) || used.contains(id));
-    models.extend(used);
+    // In the order of the page; what is there twice counts once.
+    models.extend(all("use"));
     if !more.is_empty() {
         models.push(more.clone());
     }

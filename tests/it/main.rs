@@ -3,5 +3,6 @@
 
 mod accounts;
 mod model;
+mod providers;
 mod support;
 mod tidy;
