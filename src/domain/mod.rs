@@ -12,6 +12,7 @@ pub mod login;
 pub mod message;
 pub mod model;
 pub mod name;
+pub mod permission;
 pub mod provider;
 pub mod retry;
 pub mod secret;
