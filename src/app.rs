@@ -15,7 +15,7 @@ use crate::{
     },
     config::Config,
     domain::{clock::Clock, ids::Entropy},
-    engine::{passwords::Passwords, providers::Providers},
+    engine::{passwords::Passwords, providers::Providers, rules::Rules},
     store::{self, Db, DbErr},
 };
 
@@ -53,6 +53,11 @@ impl App {
         let models = Models::new(Limits { idle, ..Limits::default() })?;
         let config = Arc::new(config);
         Ok(Self { config, db, clock, entropy, passwords, vault, models, set_up })
+    }
+
+    /// What it takes to change permission rules.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules { db: &self.db, clock: self.clock.as_ref(), entropy: self.entropy.as_ref() }
     }
 
     /// What it takes to set up providers.

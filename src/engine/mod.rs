@@ -4,3 +4,4 @@
 pub mod passwords;
 pub mod providers;
 pub mod refused;
+pub mod rules;
