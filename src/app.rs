@@ -1,6 +1,7 @@
 //! The parts of a running Forge, wired together once at start.
 
 use std::{
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicBool, Ordering},
@@ -8,19 +9,19 @@ use std::{
     time::Duration,
 };
 
+use anyhow::Context as _;
+
 use crate::{
     adapters::{
         model::{Limits, Models},
+        sandbox::{ConfiguredMode, Sandbox},
         vault::Vault,
     },
-    config::Config,
+    config::{Config, SandboxMode},
     domain::{clock::Clock, ids::Entropy},
-    engine::{passwords::Passwords, providers::Providers, rules::Rules},
+    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
     store::{self, Db, DbErr},
 };
-
-/// The longest that a test of a provider may take.
-const TEST_WAIT: Duration = Duration::from_secs(30);
 
 /// Cheap to clone: every part is shared.
 #[derive(Clone)]
@@ -30,46 +31,64 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub passwords: Passwords,
-    pub vault: Vault,
-    pub models: Models,
+    pub engine: Arc<Engine>,
     /// Whether somebody has an account; until then everything leads to the set-up page.
     set_up: Arc<AtomicBool>,
 }
 
 impl App {
+    /// Wires the parts, and repairs what the last run of the server has left in the middle.
+    ///
+    /// `helper` is the path of this program, which confines commands when it is called again.
     pub async fn new(
         config: Config,
         db: Db,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
+        helper: PathBuf,
     ) -> anyhow::Result<Self> {
-        let set_up = Arc::new(AtomicBool::new(store::users::any(&db).await?));
-        let passwords = Passwords::new(&config.accounts);
+        let config = Arc::new(config);
+        let data = &config.data.dir;
         let vault = match &config.secret.key {
-            Some(key) => Vault::from_text(key)?,
-            None => Vault::load_or_create(&config.data.dir.join("secret"))?,
+            Some(key) => Vault::from_text(key),
+            None => Vault::load_or_create(&data.join("secret")),
+        };
+        let tmp = data.join("tmp");
+        std::fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
+        let mode = match config.sandbox.mode {
+            SandboxMode::Required => ConfiguredMode::Required,
+            SandboxMode::Off => ConfiguredMode::Off,
         };
         let idle = Duration::from_secs(config.agent.idle_seconds);
-        let models = Models::new(Limits { idle, ..Limits::default() })?;
-        let config = Arc::new(config);
-        Ok(Self { config, db, clock, entropy, passwords, vault, models, set_up })
-    }
-
-    /// What it takes to change permission rules.
-    pub fn rules(&self) -> Rules<'_> {
-        Rules { db: &self.db, clock: self.clock.as_ref(), entropy: self.entropy.as_ref() }
+        let (sandbox, any) =
+            tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
+        let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
+        let engine = Arc::new(Engine::new(Parts {
+            config: config.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            entropy: entropy.clone(),
+            models: Models::new(Limits { idle, ..Limits::default() })?,
+            vault: vault?,
+            sandbox,
+        })?);
+        let repaired = runner::repair(&engine).await?;
+        if repaired > 0 {
+            tracing::info!(sessions = repaired, "repaired what was left in the middle");
+        }
+        let passwords = Passwords::new(&config.accounts);
+        let set_up = Arc::new(AtomicBool::new(any?));
+        Ok(Self { config, db, clock, entropy, passwords, engine, set_up })
     }
 
     /// What it takes to set up providers.
     pub fn providers(&self) -> Providers<'_> {
-        Providers {
-            db: &self.db,
-            clock: self.clock.as_ref(),
-            entropy: self.entropy.as_ref(),
-            vault: &self.vault,
-            models: &self.models,
-            wait: Duration::from_secs(self.config.agent.idle_seconds).min(TEST_WAIT),
-        }
+        Providers::of(&self.engine)
+    }
+
+    /// What it takes to change permission rules.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::of(&self.engine)
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.

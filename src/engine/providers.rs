@@ -16,7 +16,10 @@ use tokio::time::timeout;
 
 use self::draft::{Change, KeyChange};
 pub use self::draft::{Draft, MAX_KEY, MAX_MODEL, MAX_MODELS, MAX_URL};
-use super::refused::{Actor, Refused};
+use super::{
+    Engine,
+    refused::{Actor, Refused},
+};
 use crate::{
     adapters::{
         model::{Endpoint, Kind as Format, ModelInfo, Models},
@@ -34,6 +37,9 @@ use crate::{
 
 /// The version of [`Meta`] that is written.
 const META: u32 = 1;
+
+/// The longest that a test of a provider, or a reading of its list, may take.
+const LONGEST: Duration = Duration::from_secs(30);
 
 /// What it takes to set up providers.
 #[derive(Clone, Copy)]
@@ -75,7 +81,19 @@ pub enum RefreshError {
     Refused(#[from] Refused),
 }
 
-impl Providers<'_> {
+impl<'a> Providers<'a> {
+    /// The parts of an engine.
+    pub fn of(engine: &'a Engine) -> Self {
+        Self {
+            db: &engine.db,
+            clock: engine.clock.as_ref(),
+            entropy: engine.entropy.as_ref(),
+            vault: &engine.vault,
+            models: &engine.models,
+            wait: Duration::from_secs(engine.config.agent.idle_seconds).min(LONGEST),
+        }
+    }
+
     /// Adds a provider that everybody shares.
     pub async fn create(&self, draft: Draft, by: &Actor) -> Result<Provider, Refused> {
         let change = draft.complete().check(None).map_err(Refused::Fields)?;

@@ -8,7 +8,10 @@ use std::{
 use serde_json::json;
 use url::Url;
 
-use super::refused::{Actor, Refused};
+use super::{
+    Engine,
+    refused::{Actor, Refused},
+};
 use crate::{
     domain::{
         clock::Clock,
@@ -50,14 +53,19 @@ pub enum Way {
     Down,
 }
 
-impl Rules<'_> {
+impl<'a> Rules<'a> {
+    /// The parts of an engine.
+    pub fn of(engine: &'a Engine) -> Self {
+        Self { db: &engine.db, clock: engine.clock.as_ref(), entropy: engine.entropy.as_ref() }
+    }
+
     /// The list of a project, or the one for everybody, in order: the last match counts.
     pub async fn list(&self, project: Option<ProjectId>) -> Result<Vec<Rule>, DbErr> {
         rules::list(self.db, project).await
     }
 
     /// What holds in a project, with one query. An agent's own rules come on top.
-    pub async fn of(&self, project: &Project) -> Result<RuleSet, DbErr> {
+    pub async fn set(&self, project: &Project) -> Result<RuleSet, DbErr> {
         let rows = rules::for_project(self.db, project.id).await?;
         let (own, global): (Vec<Rule>, Vec<Rule>) =
             rows.into_iter().partition(|it| it.project_id.is_some());
@@ -73,7 +81,7 @@ impl Rules<'_> {
     }
 
     /// What holds for everybody, as if in a trusted project without rules of its own.
-    pub async fn of_everybody(&self) -> Result<RuleSet, DbErr> {
+    pub async fn global_set(&self) -> Result<RuleSet, DbErr> {
         let global = rules::list(self.db, None).await?;
         let global = global.iter().map(rule).collect();
         Ok(RuleSet { global, trusted: Trust::Trusted, ..RuleSet::default() })

@@ -4,5 +4,7 @@
 mod accounts;
 mod model;
 mod providers;
+mod sandbox;
 mod support;
 mod tidy;
+mod tools;

@@ -61,7 +61,8 @@ impl TestApp {
         let url = format!("sqlite:{}", config.data.dir.join("forge.db").display());
         let db = Db::open(&url).await.unwrap();
         let entropy = Arc::new(Counting::default());
-        let app = App::new(config, db, clock.clone(), entropy).await.unwrap();
+        let helper = env!("CARGO_BIN_EXE_forge").into();
+        let app = App::new(config, db, clock.clone(), entropy, helper).await.unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());

@@ -171,7 +171,9 @@ pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
                 .is_some_and(|it| it.literal().is_some_and(|it| !it.starts_with('-')));
         }
         "test" => {
-            return args.iter().all(|it| it.text != "-v" && it.text != "-R" && it.unknown.is_none());
+            return args
+                .iter()
+                .all(|it| it.text != "-v" && it.text != "-R" && it.unknown.is_none());
         }
         "find" => {
             let search = Search::read(args);
