@@ -135,7 +135,8 @@ async fn missed(
     let floor = row.seq;
     let Some(after) = after.filter(|after| *after < floor) else {
         // A number from the future is of another database: what was seen does not hold here.
-        let events = if after.is_some_and(|after| after > floor) { vec![Event::Resync] } else { vec![] };
+        let events =
+            if after.is_some_and(|after| after > floor) { vec![Event::Resync] } else { vec![] };
         return Ok(Some(Missed { events, floor }));
     };
     let (changed, parts) = messages::changed_since(&app.db, session, after, MOST).await?;
@@ -145,9 +146,17 @@ async fn missed(
     let asks = asks::changed_since(&app.db, session, after).await?;
     let list = todos::of(&app.db, session).await?;
     let mut stored: Vec<Stored> = Vec::new();
-    stored.extend(changed.into_iter().map(|row| Stored { seq: row.seq, write: Write::Message(Box::new(row)) }));
-    stored.extend(parts.into_iter().map(|row| Stored { seq: row.seq, write: Write::Part(Box::new(row)) }));
-    stored.extend(asks.into_iter().map(|row| Stored { seq: row.seq, write: Write::Ask(Box::new(row)) }));
+    stored.extend(
+        changed
+            .into_iter()
+            .map(|row| Stored { seq: row.seq, write: Write::Message(Box::new(row)) }),
+    );
+    stored.extend(
+        parts.into_iter().map(|row| Stored { seq: row.seq, write: Write::Part(Box::new(row)) }),
+    );
+    stored.extend(
+        asks.into_iter().map(|row| Stored { seq: row.seq, write: Write::Ask(Box::new(row)) }),
+    );
     if let Some(seq) = list.first().map(|row| row.seq).filter(|seq| *seq > after) {
         stored.push(Stored { seq, write: Write::Todos(list) });
     }

@@ -1,5 +1,6 @@
 //! The site: routes, pages, fragments and event streams.
 
+mod actor;
 pub mod assets;
 mod auth;
 pub mod error;
@@ -8,6 +9,7 @@ pub mod guard;
 pub mod health;
 pub mod live;
 pub mod page;
+pub mod providers;
 pub mod routes;
 pub mod sign_ins;
 

@@ -3,6 +3,7 @@
 
 mod accounts;
 mod model;
+mod providers;
 mod runner;
 mod sandbox;
 mod support;

@@ -35,7 +35,13 @@ const KEYWORDS: &[&str] = &[
     "esac", "in", "function", "select", "[[", "]]", "!", "((", "))", "time", "coproc",
 ];
 
-pub(super) fn judge(rules: &RuleSet, tool: &str, place: &Place<'_>, text: &str, cwd: &str) -> Outcome {
+pub(super) fn judge(
+    rules: &RuleSet,
+    tool: &str,
+    place: &Place<'_>,
+    text: &str,
+    cwd: &str,
+) -> Outcome {
     let court = Court { rules, tool, place };
     let steps = shell::read(text, place, cwd);
     let mut parts = Vec::new();
@@ -129,10 +135,11 @@ impl Court<'_> {
     fn command(&self, step: &Step, words: &[Word], role: Role) -> Vec<Finding> {
         let mut findings = vec![self.named(step, words, role)];
         let data = words.iter().any(|it| {
-            !it.text.is_empty() && matches!(
-                touch::word(&RuleSet::default(), self.place, &step.cwds, &it.text),
-                Some(Finding { verdict: Verdict { action: Action::Deny, .. }, .. })
-            )
+            !it.text.is_empty()
+                && matches!(
+                    touch::word(&RuleSet::default(), self.place, &step.cwds, &it.text),
+                    Some(Finding { verdict: Verdict { action: Action::Deny, .. }, .. })
+                )
         });
         if data {
             findings.push(Finding::of(Verdict::fixed(fixed::DATA_FOLDER)));
@@ -163,7 +170,8 @@ impl Court<'_> {
         if effects.is_empty() && !takes_anything {
             let named = args.iter().filter(|it| !it.text.starts_with('-') || it.text.contains('='));
             let cwds = &step.cwds;
-            findings.extend(named.filter_map(|it| touch::word(self.rules, self.place, cwds, &it.text)));
+            findings
+                .extend(named.filter_map(|it| touch::word(self.rules, self.place, cwds, &it.text)));
         }
         findings.extend(programs::risks(words).iter().map(|it| Finding::doubt(it)));
         if role == Role::Program && programs::nature(words) == Nature::Runs && program != "find" {
@@ -212,7 +220,8 @@ impl Court<'_> {
             let texts = [joined, rest.first()?.text.clone()];
             let (origin, rule) =
                 self.rules.find(self.tool, Subject::Command { exact: &[], loose: &texts })?;
-            let narrow = rule.action == Action::Deny && !super::pattern::is_everything(&rule.pattern);
+            let narrow =
+                rule.action == Action::Deny && !super::pattern::is_everything(&rule.pattern);
             narrow.then(|| Finding::of(Verdict::rule(origin, rule)))
         })
     }
@@ -242,4 +251,3 @@ fn readings(step: &Step, words: &[Word]) -> (Vec<String>, Vec<String>) {
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
-

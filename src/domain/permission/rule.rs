@@ -5,7 +5,11 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::pattern;
-use crate::domain::{ids::RuleId, message::{UnknownWord, words}};
+pub use crate::domain::trust::Trust;
+use crate::domain::{
+    ids::RuleId,
+    message::{UnknownWord, words},
+};
 
 /// What a rule, and in the end the gate, says.
 ///
@@ -16,15 +20,6 @@ pub enum Action {
     Allow,
     Ask,
     Deny,
-}
-
-/// Whether the project's owner said that what the project's files name may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    Trusted,
-    #[default]
-    Untrusted,
 }
 
 /// Which list a verdict is from.
@@ -41,7 +36,6 @@ pub enum Origin {
 
 words! {
     Action { Allow => "allow", Ask => "ask", Deny => "deny" }
-    Trust { Trusted => "trusted", Untrusted => "untrusted" }
     Origin {
         Fixed => "fixed", Global => "global", Project => "project",
         Agent => "agent", BuiltIn => "built_in",
@@ -223,8 +217,7 @@ fn covers_subject(rule: &Rule, subject: Subject<'_>) -> bool {
         Subject::Path(path) => pattern::covers_path(&rule.pattern, path),
         Subject::Command { exact, loose } => {
             let covers = |it: &String| pattern::covers_text(&rule.pattern, it);
-            exact.iter().any(covers)
-                || (rule.action != Action::Allow && loose.iter().any(covers))
+            exact.iter().any(covers) || (rule.action != Action::Allow && loose.iter().any(covers))
         }
         Subject::Name(name) => pattern::covers_text(&rule.pattern, name),
         Subject::Plain => pattern::is_everything(&rule.pattern),

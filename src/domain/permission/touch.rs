@@ -29,7 +29,8 @@ impl Finding {
 
     /// Something that a person has to look at, whatever the rules say.
     pub(super) fn doubt(reason: &str) -> Self {
-        let verdict = Verdict::built_in(Action::Ask, &format!("built-in: asked because it {reason}"));
+        let verdict =
+            Verdict::built_in(Action::Ask, &format!("built-in: asked because it {reason}"));
         Self { verdict, reason: Some(reason.into()), proposal: None }
     }
 }
@@ -38,7 +39,12 @@ impl Finding {
 const FREE: &[&str] = &["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 /// Judges one effect of a command, for each folder that it may run in.
-pub(super) fn touch(rules: &RuleSet, place: &Place<'_>, cwds: &Cwds, effect: &Effect) -> Vec<Finding> {
+pub(super) fn touch(
+    rules: &RuleSet,
+    place: &Place<'_>,
+    cwds: &Cwds,
+    effect: &Effect,
+) -> Vec<Finding> {
     let text = effect.path.text.as_str();
     if text == "-" || text.is_empty() || FREE.contains(&text) {
         return Vec::new();
@@ -94,7 +100,8 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
         Where::Inside(inside) => {
             let verdict = files::inside(rules, tool, &inside);
             let asks = verdict.action == Action::Ask;
-            let proposal = if asks && extent.is_none() { suggest::file(tool, &inside) } else { None };
+            let proposal =
+                if asks && extent.is_none() { suggest::file(tool, &inside) } else { None };
             let reason = asks.then(|| format!("{verb} {inside}"));
             findings.push(Finding { verdict, reason, proposal });
             if tree && let Some(rule) = files::restricts_below(rules, tool, &inside) {
@@ -107,7 +114,12 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
                 let asks = verdict.action == Action::Ask;
                 let proposal = match question {
                     _ if !asks || extent.is_some() => None,
-                    "external_directory" if matches!(access, Access::List | Access::ReadTree | Access::WriteTree) => {
+                    "external_directory"
+                        if matches!(
+                            access,
+                            Access::List | Access::ReadTree | Access::WriteTree
+                        ) =>
+                    {
                         suggest::folder(place, &outside)
                     }
                     "external_directory" => suggest::surroundings(place, &outside),
@@ -146,12 +158,18 @@ pub(super) fn word(rules: &RuleSet, place: &Place<'_>, cwds: &Cwds, text: &str) 
             match place.locate(&path) {
                 Where::Data => return Some(Finding::of(Verdict::fixed(fixed::DATA_FOLDER))),
                 Where::Inside(inside) if inside != "." => {
-                    let denied = rules.find("read", super::rule::Subject::Path(&inside)).is_some_and(
-                        |(_, rule)| rule.action == Action::Deny && !super::pattern::is_everything(&rule.pattern),
-                    );
-                    let secret = defaults::is_secret(&inside) && file_name(&inside) == file_name(part);
+                    let denied = rules
+                        .find("read", super::rule::Subject::Path(&inside))
+                        .is_some_and(|(_, rule)| {
+                            rule.action == Action::Deny
+                                && !super::pattern::is_everything(&rule.pattern)
+                        });
+                    let secret =
+                        defaults::is_secret(&inside) && file_name(&inside) == file_name(part);
                     if denied || secret {
-                        return Some(Finding::doubt(&format!("names {inside}, which is not to be read")));
+                        return Some(Finding::doubt(&format!(
+                            "names {inside}, which is not to be read"
+                        )));
                     }
                 }
                 _ => {}

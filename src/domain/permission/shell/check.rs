@@ -110,8 +110,11 @@ fn expands(text: &str, inside: Inside) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         let next = chars.peek().copied();
-        let starts_expansion =
-            |it: char| it.is_alphanumeric() || "_{(@*#?$!-[".contains(it) || (inside == Inside::Word && "'\"".contains(it));
+        let starts_expansion = |it: char| {
+            it.is_alphanumeric()
+                || "_{(@*#?$!-[".contains(it)
+                || (inside == Inside::Word && "'\"".contains(it))
+        };
         match char {
             '\\' => {
                 chars.next();
@@ -141,7 +144,9 @@ fn heredoc(node: Node<'_>, source: &str) -> bool {
     if delimiter.is_empty() || !delimiter.chars().all(plain) || text_of(end, source) != delimiter {
         return false;
     }
-    let strip = |line: &str| if indented { line.trim_start_matches('\t').to_owned() } else { line.to_owned() };
+    let strip = |line: &str| {
+        if indented { line.trim_start_matches('\t').to_owned() } else { line.to_owned() }
+    };
     let before = source.get(..end.start_byte()).unwrap_or_default();
     let after = source.get(end.end_byte()..).unwrap_or_default();
     let alone = strip(before.rsplit('\n').next().unwrap_or_default()).is_empty()

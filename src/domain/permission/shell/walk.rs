@@ -219,7 +219,9 @@ impl<'a> Walk<'a> {
             extra.extend(Self::targets(*target).skip(1));
         }
         let flow = match body {
-            Some(body) if body.kind() == "command" => self.command(body, source, extra, cwds.clone()),
+            Some(body) if body.kind() == "command" => {
+                self.command(body, source, extra, cwds.clone())
+            }
             Some(body) => {
                 if !extra.is_empty() {
                     doubts.push("has arguments after a redirect".into());
@@ -248,9 +250,8 @@ impl<'a> Walk<'a> {
     }
 
     fn targets<'t>(node: Node<'t>) -> impl Iterator<Item = Node<'t>> {
-        let named = (0..node.named_child_count()).filter_map(move |at| {
-            node.named_child(u32::try_from(at).unwrap_or(u32::MAX))
-        });
+        let named = (0..node.named_child_count())
+            .filter_map(move |at| node.named_child(u32::try_from(at).unwrap_or(u32::MAX)));
         named.filter(|it| it.kind() != "file_descriptor")
     }
 
@@ -290,7 +291,13 @@ impl<'a> Walk<'a> {
     }
 
     /// A simple command. `extra` are words of it that the grammar put elsewhere.
-    fn command(&mut self, node: Node<'_>, source: Source<'_>, extra: Vec<Node<'_>>, cwds: Cwds) -> Flow {
+    fn command(
+        &mut self,
+        node: Node<'_>,
+        source: Source<'_>,
+        extra: Vec<Node<'_>>,
+        cwds: Cwds,
+    ) -> Flow {
         let mut doubts = Vec::new();
         let mut nodes = Vec::new();
         let mut end = node.start_byte();
@@ -342,7 +349,14 @@ impl<'a> Walk<'a> {
     }
 
     /// Records a command and what it starts in its turn.
-    fn run(&mut self, raw: String, words: Vec<Word>, mut doubts: Vec<String>, cwds: &Cwds, nesting: usize) -> Flow {
+    fn run(
+        &mut self,
+        raw: String,
+        words: Vec<Word>,
+        mut doubts: Vec<String>,
+        cwds: &Cwds,
+        nesting: usize,
+    ) -> Flow {
         if self.full() {
             return Flow::still(cwds);
         }
@@ -397,7 +411,8 @@ impl<'a> Walk<'a> {
         let Some((name, args)) = words.split_first() else { return Flow::still(cwds) };
         let to = match name.literal() {
             Some("cd") => {
-                let mut operands = args.iter().filter(|it| !matches!(it.text.as_str(), "-L" | "-P" | "--" | "-e"));
+                let mut operands =
+                    args.iter().filter(|it| !matches!(it.text.as_str(), "-L" | "-P" | "--" | "-e"));
                 match (operands.next().map(Word::literal), operands.next()) {
                     (None, _) => cwds.moved(self.home),
                     (Some(Some(path)), None) if !path.starts_with('-') => cwds.moved(path),

@@ -102,7 +102,12 @@ impl Reader<'_> {
     fn node(&mut self, node: Node<'_>, quote: Quote) {
         let text = text_of(node, self.source);
         match node.kind() {
-            "word" | "number" | "regex" | "extglob_pattern" | "variable_name" | "test_operator"
+            "word"
+            | "number"
+            | "regex"
+            | "extglob_pattern"
+            | "variable_name"
+            | "test_operator"
             | "special_variable_name" => self.unquoted(text),
             "string_content" => self.double_quoted(text),
             "raw_string" => self.push(text.get(1..text.len().saturating_sub(1)), true),
@@ -128,7 +133,8 @@ impl Reader<'_> {
     /// The spaces at the edges of a string belong to no node, so gaps are taken over too.
     fn string(&mut self, node: Node<'_>) {
         let end = node.end_byte().saturating_sub(1);
-        let mut at = node.start_byte() + if text_of(node, self.source).starts_with('$') { 2 } else { 1 };
+        let mut at =
+            node.start_byte() + if text_of(node, self.source).starts_with('$') { 2 } else { 1 };
         let mut cursor = node.walk();
         for child in node.named_children(&mut cursor) {
             self.double_quoted(self.source.get(at..child.start_byte()).unwrap_or_default());

@@ -6,8 +6,15 @@ use super::{Unknown, Word, find};
 pub(super) enum Unwrapped {
     /// Nothing that could be read off it.
     No,
-    Commands { inner: Vec<Inner>, outer: Outer, process: Process },
-    Script { text: String, process: Process },
+    Commands {
+        inner: Vec<Inner>,
+        outer: Outer,
+        process: Process,
+    },
+    Script {
+        text: String,
+        process: Process,
+    },
     /// Something, but it cannot be said what.
     Unclear(&'static str),
 }
@@ -98,7 +105,9 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     };
     let name = name.rsplit('/').next().unwrap_or(name);
     match name {
-        "command" if matches!(args.first().map(|it| it.text.as_str()), Some("-v" | "-V")) => Unwrapped::No,
+        "command" if matches!(args.first().map(|it| it.text.as_str()), Some("-v" | "-V")) => {
+            Unwrapped::No
+        }
         "find" => match find::Search::read(args).starts {
             inner if inner.is_empty() => Unwrapped::No,
             inner => Unwrapped::Commands {
@@ -166,8 +175,16 @@ fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
     }
     Unwrapped::Commands {
         inner: vec![Inner { words, doubts }],
-        outer: if matches!(spec.name, "sudo" | "doas" | "coproc") { Outer::Elevating } else { Outer::Transparent },
-        process: if matches!(spec.name, "command" | "builtin") { Process::Same } else { Process::Own },
+        outer: if matches!(spec.name, "sudo" | "doas" | "coproc") {
+            Outer::Elevating
+        } else {
+            Outer::Transparent
+        },
+        process: if matches!(spec.name, "command" | "builtin") {
+            Process::Same
+        } else {
+            Process::Own
+        },
     }
 }
 
@@ -187,7 +204,8 @@ fn skip_options<'w>(
             break;
         }
         if let Some(long) = text.strip_prefix("--") {
-            let name = long.split_once('=').map_or(text, |it| text.get(..it.0.len() + 2).unwrap_or(text));
+            let name =
+                long.split_once('=').map_or(text, |it| text.get(..it.0.len() + 2).unwrap_or(text));
             if spec.long_flags.contains(&text) {
                 continue;
             }
@@ -199,7 +217,8 @@ fn skip_options<'w>(
             }
             continue;
         }
-        let number = spec.name == "nice" && text.get(1..).is_some_and(|it| it.parse::<u8>().is_ok());
+        let number =
+            spec.name == "nice" && text.get(1..).is_some_and(|it| it.parse::<u8>().is_ok());
         if number {
             continue;
         }
@@ -240,7 +259,9 @@ fn shell(args: &[Word]) -> Unwrapped {
             "--norc" | "--noprofile" | "--posix" | "--login" => {}
             _ if text.starts_with("--") => return Unwrapped::Unclear(UNCLEAR),
             "-o" | "+o" => {
-                if !args.next().is_some_and(|it| matches!(it.text.as_str(), "pipefail" | "errexit" | "nounset")) {
+                if !args.next().is_some_and(|it| {
+                    matches!(it.text.as_str(), "pipefail" | "errexit" | "nounset")
+                }) {
                     return Unwrapped::Unclear(UNCLEAR);
                 }
             }

@@ -12,8 +12,20 @@ const ALLOWED: &[&str] =
     &["ls", "pwd", "git status", "cargo test", "echo 'a b'", "cat a.txt", "true", "head -n 3 x"];
 /// Spellings of a denied command.
 const DENIED: &[&str] = &[
-    "rm x", "r\\m x", "'rm' x", "\"rm\" x", "/bin/rm x", "env rm x", "sh -c 'rm x'", "nohup rm x",
-    "command rm x", "xargs rm", "sudo rm x", "$'rm' x", "eval 'rm x'", "find . -exec rm {} +",
+    "rm x",
+    "r\\m x",
+    "'rm' x",
+    "\"rm\" x",
+    "/bin/rm x",
+    "env rm x",
+    "sh -c 'rm x'",
+    "nohup rm x",
+    "command rm x",
+    "xargs rm",
+    "sudo rm x",
+    "$'rm' x",
+    "eval 'rm x'",
+    "find . -exec rm {} +",
 ];
 
 /// A script of allowed commands with a hole for a denied one.
@@ -83,16 +95,18 @@ proptest! {
 }
 
 const PIECES: &[&str] = &[
-    "rm", " ", "-rf", "/", "~", "$HOME", "$(", ")", "`", "\"", "'", "\\", "\n", ";", "&", "|", "<<EOF\n",
-    "EOF\n", "<", ">", ">&", "<(", "{", "}", "if ", "then ", "fi", "for ", "in ", "do ", "done", "case ",
-    "esac", "((", "))", "[[", "]]", "$((", "${", "x", "=", "*", "[", "]", "é", "🦀", "#", "$'", "\\x", "\t",
-    "find ", "-exec ", "{} ", "xargs ", "env ", "sh -c ", "cd ", "..", ".env", "git ", "--", ":", "!",
+    "rm", " ", "-rf", "/", "~", "$HOME", "$(", ")", "`", "\"", "'", "\\", "\n", ";", "&", "|",
+    "<<EOF\n", "EOF\n", "<", ">", ">&", "<(", "{", "}", "if ", "then ", "fi", "for ", "in ", "do ",
+    "done", "case ", "esac", "((", "))", "[[", "]]", "$((", "${", "x", "=", "*", "[", "]", "é",
+    "🦀", "#", "$'", "\\x", "\t", "find ", "-exec ", "{} ", "xargs ", "env ", "sh -c ", "cd ",
+    "..", ".env", "git ", "--", ":", "!",
 ];
 
 #[test]
 fn a_verdict_comes_at_once() {
     let rules = rules("global deny bash rm *\nproject allow bash cargo *\nproject ask read **/x");
-    let line = "cargo test --all-features -- --nocapture && echo \"done $(date +%F)\" | head -n 3; ";
+    let line =
+        "cargo test --all-features -- --nocapture && echo \"done $(date +%F)\" | head -n 3; ";
     let text = line.repeat(1024 / line.len() + 1);
     let best = (0..20)
         .map(|_| {
@@ -110,7 +124,30 @@ fn a_verdict_comes_at_once() {
 #[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
     let rules = rules("project allow bash *\nglobal deny read **/.env");
-    for piece in ["(", "$(", "{ ", "\"", "`", "<<A\n", "a && ", "if ", "[[ ", "$((", "${a:-", "case a in ", "a|", "<(", "\\", "'", "a=(", "x;", "nice ", "sh -c '", "cd a;", "! "] {
+    for piece in [
+        "(",
+        "$(",
+        "{ ",
+        "\"",
+        "`",
+        "<<A\n",
+        "a && ",
+        "if ",
+        "[[ ",
+        "$((",
+        "${a:-",
+        "case a in ",
+        "a|",
+        "<(",
+        "\\",
+        "'",
+        "a=(",
+        "x;",
+        "nice ",
+        "sh -c '",
+        "cd a;",
+        "! ",
+    ] {
         let text = piece.repeat(60_000 / piece.len());
         let start = Instant::now();
         bash(&rules, &text);
