@@ -110,11 +110,12 @@ fn a_verdict_comes_at_once() {
 #[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
     let rules = rules("project allow bash *\nglobal deny read **/.env");
-    for piece in ["(", "$(", "{ ", "\"", "`", "<<A\n", "a && ", "if ", "[[ ", "$((", "${a:-", "case a in ", "a|", "<(", "\\", "'", "a=(", "x;", "nice ", "sh -c '", "cd a;", "! "] {
+    for piece in ["(", "$(", "{ ", "\"", "`", "<<A\n", "a && ", "if ", "[[ ", "$((", "${a:-", "case a in ", "a|", "<(", "\\", "'", "a=(", "x;", "nice ", "sh -c '", "cd a;", "! ", "(a)", "a@(", "a | ", "${a[", "a[$("] {
         let text = piece.repeat(60_000 / piece.len());
         let start = Instant::now();
         bash(&rules, &text);
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(20), "{piece:?} took {took:?}");
+        println!("{piece:?} {took:?}");
+        assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
 }
