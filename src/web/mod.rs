@@ -10,6 +10,7 @@ pub mod health;
 pub mod page;
 pub mod providers;
 pub mod routes;
+pub mod rules;
 pub mod sign_ins;
 
 use std::{fmt::Write as _, net::TcpListener, sync::Arc};

@@ -12,8 +12,11 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{assets, auth, error::Error, guard, health, providers};
-use crate::store::{AdminRow, OwnedRow, entity::provider::Model as Provider};
+use super::{assets, auth, error::Error, guard, health, providers, rules};
+use crate::store::{
+    AdminRow, OwnedRow,
+    entity::{project::Model as Project, provider::Model as Provider},
+};
 
 /// The pages, then the API.
 pub fn table() -> Vec<Entry> {
@@ -43,6 +46,15 @@ fn pages() -> Vec<Entry> {
         Managed::<Provider>::post ("/providers/{id}/disable", providers::disable),
         Managed::<Provider>::post ("/providers/{id}/enable",  providers::enable),
         Managed::<Provider>::post ("/providers/{id}/delete",  providers::delete),
+
+        Admin::get   ("/rules",        rules::of_everybody),
+        Admin::post  ("/rules",        rules::add_for_everybody),
+        Admin::post  ("/rules/change", rules::change_for_everybody),
+        Admin::get   ("/rules/try",    rules::try_for_everybody),
+        Owner::<Project>::get  ("/projects/{id}/rules",        rules::of_project),
+        Owner::<Project>::post ("/projects/{id}/rules",        rules::add_to_project),
+        Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
+        Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
     ]
 }
 

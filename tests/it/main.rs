@@ -4,6 +4,7 @@
 mod accounts;
 mod model;
 mod providers;
+mod rules;
 mod sandbox;
 mod support;
 mod tidy;
