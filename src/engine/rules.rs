@@ -17,7 +17,6 @@ use crate::{
         clock::Clock,
         ids::{Entropy, ProjectId, RuleId, UserId},
         permission::{self, About, Action, Call, Judgement, MCP_PREFIX, Place, RuleSet, Trust},
-        trust,
     },
     store::{
         Db, DbErr, audit,
@@ -73,10 +72,7 @@ impl<'a> Rules<'a> {
             global: global.iter().map(rule).collect(),
             project: own.iter().map(rule).collect(),
             agent: Vec::new(),
-            trusted: match project.trust_status {
-                trust::Trust::Trusted => Trust::Trusted,
-                trust::Trust::Untrusted => Trust::Untrusted,
-            },
+            trusted: project.trust_status,
         })
     }
 

@@ -7,6 +7,7 @@ pub mod error;
 pub mod extract;
 pub mod guard;
 pub mod health;
+pub mod live;
 pub mod page;
 pub mod providers;
 pub mod routes;

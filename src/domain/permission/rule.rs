@@ -5,6 +5,7 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::pattern;
+pub use crate::domain::trust::Trust;
 use crate::domain::{
     ids::RuleId,
     message::{UnknownWord, words},
@@ -21,15 +22,6 @@ pub enum Action {
     Deny,
 }
 
-/// Whether the project's owner said that what the project's files name may run.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Trust {
-    Trusted,
-    #[default]
-    Untrusted,
-}
-
 /// Which list a verdict is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,7 +36,6 @@ pub enum Origin {
 
 words! {
     Action { Allow => "allow", Ask => "ask", Deny => "deny" }
-    Trust { Trusted => "trusted", Untrusted => "untrusted" }
     Origin {
         Fixed => "fixed", Global => "global", Project => "project",
         Agent => "agent", BuiltIn => "built_in",
