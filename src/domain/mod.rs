@@ -27,3 +27,4 @@ pub mod throttle;
 pub mod token;
 pub mod trust;
 pub mod turn;
+pub mod undo;

@@ -19,7 +19,8 @@ use super::{
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
-        api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+        api_token::Model as ApiToken, ask::Model as Ask, message::Model as Message,
+        project::Model as Project, provider::Model as Provider, session::Model as Session,
         sign_in::Model as SignIn, user::Model as User,
     },
 };
@@ -101,6 +102,27 @@ fn api() -> Vec<Entry> {
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),
         Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
+
+        Owner::<Project>::get    ("/api/v1/projects/{id}/sessions", api::sessions::index),
+        Owner::<Project>::create ("/api/v1/projects/{id}/sessions", api::sessions::create),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}",          api::sessions::show),
+        Owner::<Session>::patch  ("/api/v1/sessions/{id}",          api::sessions::change),
+        Owner::<Session>::delete ("/api/v1/sessions/{id}",          api::sessions::remove),
+        Owner::<Session>::create ("/api/v1/sessions/{id}/prompt",   api::sessions::prompts::send),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/abort",    api::sessions::prompts::abort),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/queue",    api::sessions::prompts::queue),
+        Owner::<Message>::patch  ("/api/v1/queue/{id}",             api::sessions::prompts::edit),
+        Owner::<Message>::delete ("/api/v1/queue/{id}",             api::sessions::prompts::remove),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/messages", api::sessions::history::messages),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/todos",    api::sessions::history::todos),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/usage",    api::sessions::history::usage),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/diff",     api::sessions::history::diff),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/undo",     api::sessions::history::undo),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/redo",     api::sessions::history::redo),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/events",   api::sessions::events::stream),
+
+        SignedIn::get      ("/api/v1/asks",      api::asks::index),
+        Owner::<Ask>::post ("/api/v1/asks/{id}", api::asks::answer),
     ]
 }
 

@@ -4,9 +4,11 @@
 //! [`features`]. What every operation has in common (the problem answers, the key of a request
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
+pub mod asks;
 pub mod me;
 pub mod page;
 pub mod schema;
+pub mod sessions;
 pub mod tokens;
 pub mod users;
 
@@ -36,7 +38,13 @@ use crate::app::App;
 
 /// The features of the API, one line each.
 fn features() -> Vec<Document> {
-    vec![me::Doc::openapi(), tokens::Doc::openapi(), users::Doc::openapi()]
+    vec![
+        asks::Doc::openapi(),
+        me::Doc::openapi(),
+        sessions::Doc::openapi(),
+        tokens::Doc::openapi(),
+        users::Doc::openapi(),
+    ]
 }
 
 #[derive(OpenApi)]
