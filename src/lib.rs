@@ -4,5 +4,6 @@
 pub mod app;
 pub mod config;
 pub mod domain;
+pub mod engine;
 pub mod store;
 pub mod web;

@@ -8,6 +8,7 @@ pub mod ids;
 pub mod login;
 pub mod message;
 pub mod name;
+pub mod project;
 pub mod provider;
 pub mod session;
 pub mod token;

@@ -1,0 +1,3 @@
+//! Goes on after the request has been answered: what agents do, and what they do it with.
+
+pub mod tree;
