@@ -8,6 +8,7 @@ use std::sync::{
 use crate::{
     config::Config,
     domain::{clock::Clock, ids::Entropy},
+    engine::passwords::Passwords,
     store::{self, Db, DbErr},
 };
 
@@ -18,6 +19,7 @@ pub struct App {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
+    pub passwords: Passwords,
     /// Whether somebody has an account; until then everything leads to the set-up page.
     set_up: Arc<AtomicBool>,
 }
@@ -30,7 +32,8 @@ impl App {
         entropy: Arc<dyn Entropy>,
     ) -> Result<Self, DbErr> {
         let set_up = Arc::new(AtomicBool::new(store::users::any(&db).await?));
-        Ok(Self { config: Arc::new(config), db, clock, entropy, set_up })
+        let passwords = Passwords::new(&config.accounts);
+        Ok(Self { config: Arc::new(config), db, clock, entropy, passwords, set_up })
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.

@@ -3,13 +3,19 @@
 //! Nothing here waits, reads a file, opens a socket, looks at a clock or fails for a reason
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
+pub mod catalogue;
 pub mod clock;
+pub mod conversation;
+pub mod fault;
 pub mod ids;
 pub mod login;
 pub mod message;
+pub mod model;
 pub mod name;
 pub mod project;
 pub mod provider;
+pub mod retry;
+pub mod secret;
 pub mod session;
 pub mod token;
 pub mod trust;

@@ -1,3 +1,4 @@
 //! Goes on after the request has been answered: what agents do, and what they do it with.
 
+pub mod passwords;
 pub mod tree;

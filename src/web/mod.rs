@@ -1,6 +1,7 @@
 //! The site: routes, pages, fragments and event streams.
 
 pub mod assets;
+mod auth;
 pub mod error;
 pub mod extract;
 pub mod guard;

@@ -12,7 +12,7 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{assets, error::Error, guard, health};
+use super::{assets, auth, error::Error, guard, health};
 use crate::store::{AdminRow, OwnedRow};
 
 /// The pages, then the API.
@@ -26,6 +26,10 @@ fn pages() -> Vec<Entry> {
         Anyone::get  ("/health/live",  health::live),
         Anyone::get  ("/health/ready", health::ready),
         Anyone::get  ("/static/{version}/{path:.*}", assets::file),
+
+        Anyone::get  ("/sign-in",      auth::form),
+        Anyone::post ("/sign-in",      auth::sign_in),
+        Anyone::post ("/sign-out",     auth::sign_out),
     ]
 }
 

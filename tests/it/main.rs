@@ -1,5 +1,6 @@
 //! All integration tests, in one program so that there is one program to link.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod accounts;
 mod support;
 mod tidy;

@@ -43,6 +43,8 @@ impl TestApp {
 
     /// The same, with a configuration of its own.
     pub async fn start_with(configure: impl FnOnce(&mut Config)) -> Self {
+        // Every client asks for one, even where it never speaks TLS. The second time is no error.
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
         let mut config = Config::default();
         config.data.dir = folder.path().join("data");

@@ -1,0 +1,264 @@
+//! Asks models, whatever format their provider speaks.
+//!
+//! A kind of provider is one file: a pure function that builds a request from the one internal
+//! conversation, an incremental decoder of its stream, and a reader of its list of models. This
+//! file sends, and sorts what goes wrong.
+
+mod list;
+mod openai;
+mod sse;
+mod stream;
+
+use std::{collections::VecDeque, time::Duration};
+
+use bytes::Bytes;
+use reqwest::{RequestBuilder, Response, header, redirect};
+use tokio::time::timeout;
+
+pub use self::{list::TestOk, stream::ReplyStream};
+pub use crate::domain::{catalogue::ModelInfo, model::Kind};
+use crate::domain::{
+    conversation::Request,
+    model::{Answer, Asked, Delta, Fault, FaultKind, Reply, classify, retry_after},
+    secret::Secret,
+};
+
+/// The most bytes of an error that are read.
+const MAX_ERROR: usize = 64 * 1_024;
+
+/// How long the body of an error is waited for.
+const ERROR_WAIT: Duration = Duration::from_secs(5);
+
+/// Where and as whom models are asked.
+#[derive(Clone, Debug)]
+pub struct Endpoint {
+    pub kind: Kind,
+    /// The name that people gave the provider; faults are told with it.
+    pub name: String,
+    /// The base address, as a person enters it.
+    pub url: String,
+    pub key: Option<Secret>,
+}
+
+/// How long to wait for a provider.
+#[derive(Clone, Copy, Debug)]
+pub struct Limits {
+    pub connect: Duration,
+    /// The longest silence before and between the pieces of a reply.
+    pub idle: Duration,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self { connect: Duration::from_secs(10), idle: Duration::from_secs(120) }
+    }
+}
+
+/// The one client that all models are asked with, so that a step costs no new connection.
+#[derive(Clone, Debug)]
+pub struct Models {
+    client: reqwest::Client,
+    limits: Limits,
+}
+
+impl Models {
+    /// Builds the client. Fails where the system has no certificates to trust.
+    pub fn new(limits: Limits) -> anyhow::Result<Self> {
+        // An error says that there is a provider already, and then it is this one too.
+        let _ = rustls::crypto::ring::default_provider().install_default();
+        let client = reqwest::Client::builder()
+            .user_agent(concat!("forge/", env!("CARGO_PKG_VERSION")))
+            .connect_timeout(limits.connect)
+            .tcp_nodelay(true)
+            .tcp_keepalive(Duration::from_secs(30))
+            .pool_idle_timeout(Duration::from_secs(300))
+            .http2_keep_alive_interval(Duration::from_secs(30))
+            .http2_keep_alive_timeout(Duration::from_secs(10))
+            .http2_keep_alive_while_idle(true)
+            // The key goes to the address that was entered and to no other.
+            .redirect(redirect::Policy::none())
+            .referer(false)
+            .build()?;
+        Ok(Self { client, limits })
+    }
+
+    /// Sends a request and answers as soon as the provider begins to. Dropping the stream, or this
+    /// future, ends the call at the provider too.
+    pub async fn stream(
+        &self,
+        endpoint: &Endpoint,
+        request: &Request,
+    ) -> Result<ReplyStream, Fault> {
+        let peer = Peer::new(endpoint, Some(&request.model));
+        let (url, body, decoder) = match endpoint.kind {
+            Kind::Openai => (
+                openai::chat_url(&endpoint.url),
+                openai::body(request),
+                Box::new(openai::Decoder::new(peer.clone())),
+            ),
+        };
+        let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
+        let body = body.map_err(|err| {
+            peer.fault(FaultKind::BadRequest)
+                .told("The conversation cannot be written as JSON. Start a new session.")
+                .quoting(&err.to_string(), &peer.asked())
+        })?;
+        let call = self
+            .client
+            .post(url)
+            .header(header::CONTENT_TYPE, "application/json")
+            .header(header::ACCEPT, "text/event-stream")
+            .body(body);
+        let response = self.send(&peer, authorized(endpoint, call)?).await?;
+        if is_web_page(&response) {
+            return Err(web_page(&peer));
+        }
+        Ok(ReplyStream::new(response, decoder, peer, self.limits.idle))
+    }
+
+    /// Sends a call and answers with a response that is no error.
+    async fn send(&self, peer: &Peer, call: RequestBuilder) -> Result<Response, Fault> {
+        let sent = timeout(self.limits.idle, call.send()).await;
+        let response = sent.map_err(|_| peer.silent(self.limits.idle))?;
+        let response = response.map_err(|err| peer.network(err))?;
+        let status = response.status();
+        tracing::debug!(provider = peer.provider, model = peer.model, %status, "model answered");
+        if status.is_success() {
+            return Ok(response);
+        }
+        let headers = response.headers().clone();
+        let body = timeout(ERROR_WAIT, read_up_to(response, MAX_ERROR)).await;
+        let body = body.ok().and_then(Result::ok).unwrap_or_default();
+        Err(classify(
+            &Answer {
+                status: Some(status.as_u16()),
+                retry_after: retry_after(|name| headers.get(name)?.to_str().ok()),
+                body: &String::from_utf8_lossy(&body),
+            },
+            &peer.asked(),
+        ))
+    }
+}
+
+/// What a kind does with the bytes of a stream.
+trait Decode: Send {
+    /// Takes bytes, cut anywhere, and appends what they say. What was said before an error is
+    /// appended too.
+    fn push(&mut self, bytes: &[u8], said: &mut VecDeque<Delta>) -> Result<(), Fault>;
+
+    fn progress(&self) -> Progress;
+
+    /// Takes note that nothing more comes, and fails where that is no whole reply.
+    fn end(&mut self, said: &mut VecDeque<Delta>) -> Result<(), Fault>;
+
+    /// What was said in all.
+    fn reply(self: Box<Self>) -> Reply;
+}
+
+/// How far a reply has come.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Progress {
+    Open,
+    /// All is said, but the account of it may follow.
+    Said,
+    Done,
+}
+
+/// Whom a call goes to: what its faults are told with.
+#[derive(Clone, Debug)]
+struct Peer {
+    provider: String,
+    model: Option<String>,
+    key: Option<Secret>,
+}
+
+impl Peer {
+    fn new(endpoint: &Endpoint, model: Option<&str>) -> Self {
+        Self {
+            provider: endpoint.name.clone(),
+            model: model.map(str::to_owned),
+            key: endpoint.key.clone(),
+        }
+    }
+
+    fn asked(&self) -> Asked<'_> {
+        let model = self.model.as_deref();
+        Asked { provider: &self.provider, model, key: self.key.as_ref() }
+    }
+
+    fn fault(&self, kind: FaultKind) -> Fault {
+        Fault::new(kind, &self.asked())
+    }
+
+    /// A fault of the connection, without the address, which may hold a password.
+    fn network(&self, err: reqwest::Error) -> Fault {
+        let unreachable = err.is_connect();
+        let fault = if err.is_builder() {
+            self.fault(FaultKind::BadRequest)
+                .told(format!("The address or the key of {} cannot be sent.", self.provider))
+        } else if unreachable {
+            self.fault(FaultKind::Network).told(format!(
+                "{} cannot be reached. Check its address, and whether this server may connect to \
+                 it.",
+                self.provider
+            ))
+        } else {
+            self.fault(FaultKind::Network)
+        };
+        fault.quoting(&causes(&err.without_url()), &self.asked())
+    }
+
+    fn silent(&self, waited: Duration) -> Fault {
+        self.fault(FaultKind::Network).told(format!(
+            "{} said nothing for {} seconds. Send the prompt again; if it stays so, choose another \
+             model.",
+            self.provider,
+            waited.as_secs_f64().ceil()
+        ))
+    }
+}
+
+/// The error and what caused it, innermost last.
+fn causes(err: &dyn std::error::Error) -> String {
+    let chain = std::iter::successors(Some(err), |err| err.source());
+    chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
+}
+
+fn authorized(endpoint: &Endpoint, call: RequestBuilder) -> Result<RequestBuilder, Fault> {
+    let Some(key) = &endpoint.key else { return Ok(call) };
+    let (name, value) = match endpoint.kind {
+        Kind::Openai => (header::AUTHORIZATION, format!("Bearer {}", key.expose())),
+    };
+    let mut value = header::HeaderValue::try_from(value).map_err(|_| {
+        Peer::new(endpoint, None).fault(FaultKind::Auth).told(format!(
+            "The key of {} contains characters that no key has. Enter it again.",
+            endpoint.name
+        ))
+    })?;
+    value.set_sensitive(true);
+    Ok(call.header(name, value))
+}
+
+fn is_web_page(response: &Response) -> bool {
+    let content_type = response.headers().get(header::CONTENT_TYPE);
+    content_type.is_some_and(|it| it.as_bytes().starts_with(b"text/html"))
+}
+
+fn web_page(peer: &Peer) -> Fault {
+    peer.fault(FaultKind::NotFound).told(format!(
+        "{} answers with a web page. Check its address; it usually ends in /v1.",
+        peer.provider
+    ))
+}
+
+/// The beginning of a body.
+async fn read_up_to(mut response: Response, limit: usize) -> Result<Bytes, reqwest::Error> {
+    let mut body = Vec::new();
+    while let Some(bytes) = response.chunk().await? {
+        body.extend_from_slice(&bytes[..bytes.len().min(limit - body.len())]);
+        if body.len() == limit {
+            break;
+        }
+    }
+    Ok(body.into())
+}
