@@ -12,6 +12,7 @@ pub mod login;
 pub mod message;
 pub mod model;
 pub mod name;
+pub mod output;
 pub mod project;
 pub mod provider;
 pub mod retry;
