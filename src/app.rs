@@ -5,10 +5,13 @@ use std::sync::{
     atomic::{AtomicBool, Ordering},
 };
 
+use anyhow::Context as _;
+
 use crate::{
+    adapters::{git::Git, sandbox::Sandbox},
     config::Config,
     domain::{clock::Clock, ids::Entropy},
-    engine::passwords::Passwords,
+    engine::{passwords::Passwords, projects::Projects},
     store::{self, Db, DbErr},
 };
 
@@ -20,6 +23,8 @@ pub struct App {
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
     pub passwords: Passwords,
+    pub sandbox: Sandbox,
+    pub projects: Projects,
     /// Whether somebody has an account; until then everything leads to the set-up page.
     set_up: Arc<AtomicBool>,
 }
@@ -30,10 +35,16 @@ impl App {
         db: Db,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
-    ) -> Result<Self, DbErr> {
+        sandbox: Sandbox,
+    ) -> anyhow::Result<Self> {
+        let config = Arc::new(config);
         let set_up = Arc::new(AtomicBool::new(store::users::any(&db).await?));
         let passwords = Passwords::new(&config.accounts);
-        Ok(Self { config: Arc::new(config), db, clock, entropy, passwords, set_up })
+        let git = Git::new(sandbox.clone(), &config.data.dir.join("git"));
+        let git = git.context("preparing git's settings in the data folder")?;
+        let (at, random) = (clock.clone(), entropy.clone());
+        let projects = Projects::new(db.clone(), config.clone(), at, random, git);
+        Ok(Self { config, db, clock, entropy, passwords, sandbox, projects, set_up })
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.

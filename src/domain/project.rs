@@ -384,9 +384,11 @@ mod tests {
 
     #[test]
     fn credentials_in_an_address_are_refused() {
-        for url in
-            ["https://ada:pw@example.org/x", "https://token@example.org/x", "ssh://a:b@example.org/x"]
-        {
+        for url in [
+            "https://ada:pw@example.org/x",
+            "https://token@example.org/x",
+            "ssh://a:b@example.org/x",
+        ] {
             assert_eq!(CloneUrl::parse(url), Err(UrlError::Credentials), "{url}");
         }
     }

@@ -6,6 +6,7 @@ pub mod error;
 pub mod extract;
 pub mod guard;
 pub mod health;
+pub mod highlight;
 pub mod page;
 pub mod routes;
 pub mod sign_ins;

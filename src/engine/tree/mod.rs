@@ -320,8 +320,22 @@ mod tests {
         symlink("circle", temp.path().join("p/circle")).unwrap();
         let absolute = secret.to_str().unwrap();
         for path in [
-            "../secret", "src/../../secret", absolute, "near", "far", "up/secret", "circle", "a.txt/",
-            "a.txt/..", "", ".", "src", "missing", "nul\0", "..", "/",
+            "../secret",
+            "src/../../secret",
+            absolute,
+            "near",
+            "far",
+            "up/secret",
+            "circle",
+            "a.txt/",
+            "a.txt/..",
+            "",
+            ".",
+            "src",
+            "missing",
+            "nul\0",
+            "..",
+            "/",
         ] {
             if path == "a.txt/" {
                 continue;
@@ -365,7 +379,8 @@ mod tests {
         write(".gitignore", "*.log\n/target/\n!keep.log\n");
         write(".git/info/exclude", "notes\n");
         write("src/.gitignore", "!b.log\n/gen\n");
-        for path in ["a.log", "keep.log", "notes", "target/x", "src/b.log", "src/c.log", "src/gen"] {
+        for path in ["a.log", "keep.log", "notes", "target/x", "src/b.log", "src/c.log", "src/gen"]
+        {
             write(path, "");
         }
         let ignored = |folder: &str| {

@@ -2,6 +2,7 @@
 
 use std::{
     net::TcpListener,
+    path::PathBuf,
     sync::{
         Arc,
         atomic::{AtomicU64, Ordering},
@@ -11,6 +12,7 @@ use std::{
 use actix_web::cookie::Key;
 use argon2::{Algorithm, Argon2, Params, Version, password_hash::PasswordHasher as _};
 use forge::{
+    adapters::sandbox::{ConfiguredMode, Sandbox},
     app::App,
     config::Config,
     domain::{
@@ -59,7 +61,11 @@ impl TestApp {
         let url = format!("sqlite:{}", config.data.dir.join("forge.db").display());
         let db = Db::open(&url).await.unwrap();
         let entropy = Arc::new(Counting::default());
-        let app = App::new(config, db, clock.clone(), entropy).await.unwrap();
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_forge"));
+        let tmp = config.data.dir.join("tmp");
+        let sandbox = Sandbox::probe(helper, tmp, ConfiguredMode::Required).await;
+        let sandbox = sandbox.hiding([config.data.dir.clone()]);
+        let app = App::new(config, db, clock.clone(), entropy, sandbox).await.unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
