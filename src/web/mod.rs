@@ -4,12 +4,16 @@ pub mod assets;
 mod auth;
 pub mod error;
 pub mod extract;
+pub mod files;
 pub mod guard;
 pub mod health;
 pub mod highlight;
+pub mod home;
 pub mod page;
+pub mod projects;
 pub mod routes;
 pub mod sign_ins;
+pub mod words;
 
 use std::{fmt::Write as _, net::TcpListener, sync::Arc};
 

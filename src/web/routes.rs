@@ -12,8 +12,8 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{assets, auth, error::Error, guard, health};
-use crate::store::{AdminRow, OwnedRow};
+use super::{assets, auth, error::Error, files, guard, health, home, projects};
+use crate::store::{AdminRow, OwnedRow, entity::project::Model as Project};
 
 /// The pages, then the API.
 pub fn table() -> Vec<Entry> {
@@ -30,6 +30,18 @@ fn pages() -> Vec<Entry> {
         Anyone::get  ("/sign-in",      auth::form),
         Anyone::post ("/sign-in",      auth::sign_in),
         Anyone::post ("/sign-out",     auth::sign_out),
+
+        SignedIn::get          ("/",                     home::index),
+        SignedIn::get          ("/projects/new",         projects::adding::form),
+        SignedIn::post         ("/projects",             projects::adding::create),
+        Owner::<Project>::get  ("/projects/{id}",        projects::show),
+        Owner::<Project>::post ("/projects/{id}/name",   projects::rename),
+        Owner::<Project>::post ("/projects/{id}/trust",  projects::trust),
+        Owner::<Project>::get  ("/projects/{id}/remove", projects::confirm_removal),
+        Owner::<Project>::post ("/projects/{id}/remove", projects::remove),
+        Owner::<Project>::get  ("/projects/{id}/files",  files::folder),
+        Owner::<Project>::get  ("/projects/{id}/file",   files::file),
+        Owner::<Project>::get  ("/projects/{id}/raw",    files::raw),
     ]
 }
 
