@@ -30,13 +30,21 @@ const ASKS: u64 = 50;
 const RECENT: usize = 6;
 
 #[derive(Template)]
-#[template(path = "home/index.html", blocks = ["live"])]
+#[template(path = "home/index.html")]
 struct Home {
     frame: Frame,
     first_name: String,
     is_admin: bool,
     agents: &'static [&'static str],
     models: Vec<Choice>,
+    live: Live,
+}
+
+/// What changes while somebody looks at it.
+#[derive(Template)]
+#[template(path = "home/live.html")]
+struct Live {
+    frame: Frame,
     waiting: Vec<Waiting>,
     projects: Vec<ProjectCard>,
     recent: Vec<Recent>,
@@ -45,7 +53,7 @@ struct Home {
 impl Home {
     /// Whether something is still missing that every session needs.
     fn is_new(&self) -> bool {
-        self.projects.is_empty() || self.models.is_empty()
+        self.live.projects.is_empty() || self.models.is_empty()
     }
 }
 
@@ -111,12 +119,9 @@ pub async fn index(
     });
     let ended = recent.iter().filter(|session| !session.status.is_active()).take(RECENT);
     let project_of = |session: &Session| names.get(&session.project_id).cloned();
-    let page = Home {
-        frame: frame.waiting(asks.len()),
-        first_name: user.name.split_whitespace().next().unwrap_or(&user.login).to_owned(),
-        is_admin: user.admin,
-        agents: AGENTS,
-        models,
+    let frame = frame.waiting(asks.len());
+    let live = Live {
+        frame: frame.clone(),
         waiting: asks.iter().map(|ask| waiting(ask, &active, &names)).collect(),
         projects: projects.collect(),
         recent: ended
@@ -126,10 +131,17 @@ pub async fn index(
             })
             .collect(),
     };
-    match wants {
-        Wants::Page => html(page),
-        Wants::Fragment => html(page.as_live()),
+    if wants == Wants::Fragment {
+        return html(live);
     }
+    html(Home {
+        frame,
+        first_name: user.name.split_whitespace().next().unwrap_or(&user.login).to_owned(),
+        is_admin: user.admin,
+        agents: AGENTS,
+        models,
+        live,
+    })
 }
 
 /// Every model of the providers that are not switched off.

@@ -2,6 +2,7 @@
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
 mod accounts;
+mod projects;
 mod sandbox;
 mod support;
 mod tidy;

@@ -141,7 +141,6 @@ async fn blocking<T: Send + 'static>(
 /// The folder of a project, held open: everything is reached from it.
 struct Beneath {
     folder: OwnedFd,
-    root: PathBuf,
 }
 
 impl Beneath {
@@ -151,7 +150,7 @@ impl Beneath {
             Errno::NOENT | Errno::NOTDIR => TreeError::ProjectGone,
             err => err.into(),
         })?;
-        Ok(Self { folder, root: root.to_owned() })
+        Ok(Self { folder })
     }
 
     /// Opens what a path leads to, and nothing that is not beneath the project's folder.

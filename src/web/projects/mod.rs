@@ -16,7 +16,7 @@ use super::{
 };
 use crate::{
     app::App,
-    domain::trust::Trust,
+    domain::{ids::ProjectId, trust::Trust},
     engine::{
         projects::{RemoveError, RenameError, instructions},
         tree::{self, Kind, Listing},
@@ -37,7 +37,7 @@ const FILES: usize = 40;
 const ASKS: u64 = 100;
 
 #[derive(Template)]
-#[template(path = "projects/show.html", blocks = ["rows"])]
+#[template(path = "projects/show.html")]
 struct Show {
     frame: Frame,
     project: Project,
@@ -45,12 +45,29 @@ struct Show {
     owner: String,
     trusted: bool,
     instructions: Vec<String>,
-    sessions: Vec<SessionRow>,
+    rows: Rows,
     session_count: u64,
     branch: Option<String>,
     files: Result<Vec<FileRow>, String>,
     tree: Tree,
     rename: Option<Rename>,
+}
+
+/// The sessions of a project, the one changed last first.
+#[derive(Template)]
+#[template(path = "projects/rows.html")]
+struct Rows {
+    frame: Frame,
+    project: ProjectId,
+    sessions: Vec<SessionRow>,
+}
+
+impl Rows {
+    async fn of(app: &App, frame: &Frame, project: ProjectId) -> Result<Self, Error> {
+        let sessions = sessions::of_project(&app.db, project, SESSIONS).await?;
+        let sessions = sessions.iter().map(SessionRow::of).collect();
+        Ok(Self { frame: frame.clone(), project, sessions })
+    }
 }
 
 /// A name that was refused.
@@ -77,29 +94,10 @@ pub async fn show(
     wants: Wants,
 ) -> Result<HttpResponse, Error> {
     if wants == Wants::Fragment {
-        return html(rows_only(&app, frame, project).await?.as_rows());
+        return html(Rows::of(&app, &frame, project.id).await?);
     }
     let project = app.projects.opened(project).await?;
     html(overview(&app, frame, user, project, None).await?)
-}
-
-/// The page with only what the list of sessions needs.
-async fn rows_only(app: &App, frame: Frame, project: Project) -> Result<Show, Error> {
-    let sessions = sessions::of_project(&app.db, project.id, SESSIONS).await?;
-    Ok(Show {
-        frame,
-        project,
-        tab: "overview",
-        owner: String::new(),
-        trusted: false,
-        instructions: Vec::new(),
-        sessions: sessions.iter().map(SessionRow::of).collect(),
-        session_count: 0,
-        branch: None,
-        files: Ok(Vec::new()),
-        tree: Tree::None,
-        rename: None,
-    })
 }
 
 async fn overview(
@@ -136,7 +134,10 @@ async fn overview(
         files,
         tree,
         rename,
-        ..rows_only(app, frame.waiting(waiting), project).await?
+        tab: "overview",
+        rows: Rows::of(app, &frame, project.id).await?,
+        frame: frame.waiting(waiting),
+        project,
     })
 }
 
