@@ -1,18 +1,31 @@
 //! The parts of a running Forge, wired together once at start.
 
-use std::sync::{
-    Arc,
-    atomic::{AtomicBool, Ordering},
+pub mod accounts;
+pub mod tokens;
+
+use std::{
+    os::unix::fs::DirBuilderExt as _,
+    sync::{
+        Arc, Mutex, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
 };
 
 use anyhow::Context as _;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
-    adapters::{git::Git, sandbox::Sandbox},
+    adapters::{git::Git, sandbox::Sandbox, vault::Vault},
     config::Config,
-    domain::{clock::Clock, ids::Entropy},
+    domain::{
+        clock::Clock,
+        ids::{Entropy, UserId},
+        throttle::Throttle,
+    },
     engine::{passwords::Passwords, projects::Projects},
-    store::{self, Db, DbErr},
+    store::{self, Db, DbErr, audit},
 };
 
 /// Cheap to clone: every part is shared.
@@ -22,11 +35,26 @@ pub struct App {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
+    pub vault: Vault,
     pub passwords: Passwords,
     pub sandbox: Sandbox,
     pub projects: Projects,
+    /// Failed sign-ins.
+    pub throttle: Arc<Mutex<Throttle>>,
+    /// Cancelled when the server stops: streams end on it.
+    pub stopping: CancellationToken,
     /// Whether somebody has an account; until then everything leads to the set-up page.
     set_up: Arc<AtomicBool>,
+    /// The hash of what the first person must show, where one was made.
+    setup_token: Arc<Mutex<Option<[u8; 32]>>>,
+}
+
+/// Who does something, for the audit log.
+#[derive(Clone, Debug, Default)]
+pub struct Actor {
+    /// Nobody on the command line and at set-up.
+    pub user: Option<UserId>,
+    pub ip: Option<String>,
 }
 
 impl App {
@@ -37,14 +65,33 @@ impl App {
         entropy: Arc<dyn Entropy>,
         sandbox: Sandbox,
     ) -> anyhow::Result<Self> {
+        let vault = match &config.secret.key {
+            Some(key) => Vault::from_text(key).context("secret.key")?,
+            None => {
+                let dir = &config.data.dir;
+                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
+                Vault::load_or_create(&dir.join("secret"))?
+            }
+        };
         let config = Arc::new(config);
-        let set_up = Arc::new(AtomicBool::new(store::users::any(&db).await?));
-        let passwords = Passwords::new(&config.accounts);
         let git = Git::new(sandbox.clone(), &config.data.dir.join("git"));
         let git = git.context("preparing git's settings in the data folder")?;
         let (at, random) = (clock.clone(), entropy.clone());
         let projects = Projects::new(db.clone(), config.clone(), at, random, git);
-        Ok(Self { config, db, clock, entropy, passwords, sandbox, projects, set_up })
+        Ok(Self {
+            set_up: Arc::new(AtomicBool::new(store::users::any(&db).await?)),
+            passwords: Passwords::new(&config.accounts),
+            throttle: Arc::default(),
+            stopping: CancellationToken::new(),
+            setup_token: Arc::default(),
+            config,
+            db,
+            clock,
+            entropy,
+            vault,
+            sandbox,
+            projects,
+        })
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.
@@ -55,5 +102,38 @@ impl App {
         let any = store::users::any(&self.db).await?;
         self.set_up.fetch_or(any, Ordering::Relaxed);
         Ok(any)
+    }
+
+    /// Makes the token that the first person must show. Only its hash stays here.
+    pub fn new_setup_token(&self) -> String {
+        let text: String = self.entropy.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        *self.setup_token.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Sha256::digest(text.as_bytes()).into());
+        text
+    }
+
+    /// Whether this is that token.
+    pub fn is_setup_token(&self, text: &str) -> bool {
+        let hash: [u8; 32] = Sha256::digest(text.trim().as_bytes()).into();
+        let known = *self.setup_token.lock().unwrap_or_else(PoisonError::into_inner);
+        known.is_some_and(|known| known.ct_eq(&hash).into())
+    }
+
+    /// Adds a line to the audit log. `detail` never has a secret.
+    pub async fn audit(
+        &self,
+        by: &Actor,
+        action: &'static str,
+        subject: (&'static str, String),
+        detail: serde_json::Value,
+    ) -> Result<(), DbErr> {
+        let deed = audit::Deed {
+            actor: by.user,
+            action,
+            subject: (subject.0, Some(subject.1)),
+            detail,
+            ip: by.ip.clone(),
+        };
+        audit::record(&self.db, self.clock.as_ref(), self.entropy.as_ref(), deed).await
     }
 }

@@ -6,6 +6,7 @@
 pub mod catalogue;
 pub mod clock;
 pub mod conversation;
+pub mod device;
 pub mod fault;
 pub mod ids;
 pub mod login;
@@ -18,5 +19,6 @@ pub mod provider;
 pub mod retry;
 pub mod secret;
 pub mod session;
+pub mod throttle;
 pub mod token;
 pub mod trust;

@@ -16,7 +16,12 @@ use crate::{
         trust::Trust,
     },
     engine::tree,
-    store::{DbErr, entity::project::Model as Project, projects},
+    store::{
+        DbErr,
+        audit::{self, Deed},
+        entity::project::Model as Project,
+        projects,
+    },
 };
 
 /// Where a new project comes from.
@@ -200,7 +205,16 @@ impl Projects {
         };
         let _held = self.adding.lock().await;
         self.places(None).await?.judge_own(real)?;
-        Ok(projects::create(&self.db, project).await?)
+        let project = projects::create(&self.db, project).await?;
+        let deed = Deed {
+            actor: Some(checked.owner),
+            action: "project.added",
+            subject: ("project", Some(project.id.to_string())),
+            detail: serde_json::json!({ "name": project.name, "path": project.path }),
+            ip: None,
+        };
+        audit::record(&self.db, self.clock.as_ref(), self.entropy.as_ref(), deed).await?;
+        Ok(project)
     }
 
     /// Where a folder really is, if it may become a project or be cloned from.

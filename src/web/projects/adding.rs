@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, http::StatusCode, web::Data};
 use askama::Template;
 use serde::Deserialize;
 
-use super::{ASKS, note};
+use super::ASKS;
 use crate::{
     app::App,
     domain::{ids::ProjectId, project::Refusal},
@@ -104,13 +104,8 @@ pub async fn create(
         }
         "folder" | "empty" => {
             let new = if from == "empty" { New::Empty } else { New::Folder { path: path.clone() } };
-            match app.projects.add(user.id, new, &name, PATIENCE).await {
-                Ok(project) => {
-                    note(&app, &user, "project.added", &project).await?;
-                    Ok(format!("/projects/{}", project.id))
-                }
-                Err(err) => Err(err),
-            }
+            let added = app.projects.add(user.id, new, &name, PATIENCE).await;
+            added.map(|project| format!("/projects/{}", project.id))
         }
         _ => return Err(Error::field("from", "Choose where the project is.")),
     };

@@ -15,14 +15,14 @@ use super::{
     words::{self, SessionRow},
 };
 use crate::{
-    app::App,
+    app::{Actor, App},
     domain::{ids::ProjectId, trust::Trust},
     engine::{
         projects::{RemoveError, RenameError, instructions},
         tree::{self, Kind, Listing},
     },
     store::{
-        asks, audit,
+        asks,
         entity::{project::Model as Project, user::Model as User},
         sessions,
     },
@@ -196,7 +196,7 @@ pub struct Trusting {
 /// `POST /projects/{id}/trust`
 pub async fn trust(
     Owned(project): Owned<Project>,
-    CurrentUser(user): CurrentUser,
+    by: Actor,
     app: Data<App>,
     Form(Trusting { trust }): Form<Trusting>,
 ) -> Result<HttpResponse, Error> {
@@ -204,14 +204,14 @@ pub async fn trust(
         Some(word) => word.parse().map_err(|_| Error::field("trust", "Choose trusted or not."))?,
         None => Trust::Trusted,
     };
-    let project = set_trust(&app, &user, project, trust).await?;
+    let project = set_trust(&app, &by, project, trust).await?;
     Ok(see_other(&app, &format!("/projects/{}", project.id)))
 }
 
 /// Trusts a project or ceases to, and writes down who did.
 pub async fn set_trust(
     app: &App,
-    user: &User,
+    by: &Actor,
     project: Project,
     trust: Trust,
 ) -> Result<Project, Error> {
@@ -222,7 +222,7 @@ pub async fn set_trust(
             Trust::Trusted => "project.trusted",
             Trust::Untrusted => "project.untrusted",
         };
-        note(app, user, action, &project).await?;
+        note(app, by, action, &project).await?;
     }
     Ok(project)
 }
@@ -230,18 +230,12 @@ pub async fn set_trust(
 /// Writes down what somebody did to a project.
 pub async fn note(
     app: &App,
-    user: &User,
+    by: &Actor,
     action: &'static str,
     project: &Project,
 ) -> Result<(), Error> {
-    let deed = audit::Deed {
-        actor: Some(user.id),
-        action,
-        subject: ("project", Some(project.id.to_string())),
-        detail: serde_json::json!({ "name": project.name, "path": project.path }),
-        ip: None,
-    };
-    Ok(audit::record(&app.db, app.clock.as_ref(), app.entropy.as_ref(), deed).await?)
+    let detail = serde_json::json!({ "name": project.name, "path": project.path });
+    Ok(app.audit(by, action, ("project", project.id.to_string()), detail).await?)
 }
 
 #[derive(Template)]
@@ -267,12 +261,13 @@ pub async fn confirm_removal(
 pub async fn remove(
     Owned(project): Owned<Project>,
     CurrentUser(user): CurrentUser,
+    by: Actor,
     app: Data<App>,
     frame: Frame,
 ) -> Result<HttpResponse, Error> {
     match app.projects.remove(project.clone()).await {
         Ok(_) => {
-            note(&app, &user, "project.removed", &project).await?;
+            note(&app, &by, "project.removed", &project).await?;
             Ok(see_other(&app, "/"))
         }
         Err(RemoveError::Store(err)) => Err(err.into()),

@@ -205,8 +205,7 @@ async fn everything_stays_below_a_base_path() {
         config.server.public_url = Some("http://127.0.0.1/forge".parse().unwrap());
     })
     .await;
-    let app = TestApp { base: format!("{}/forge", app.base), ..app };
-    let alice = app.person_below("alice", "/forge").await;
+    let alice = app.person("alice").await;
     let path = folder(&app, "atlas", &[("src/x", "x")]);
     let form = [("from", "folder"), ("path", path.to_str().unwrap()), ("name", "")];
     let answer = alice.post("/projects", &form).await;
