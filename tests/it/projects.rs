@@ -1,6 +1,7 @@
 //! Projects: how they are added, shown, trusted and removed.
 
 mod adding;
+mod api;
 mod files;
 mod pages;
 

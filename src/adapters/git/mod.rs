@@ -4,6 +4,8 @@
 //! configuration can name programs to run.
 
 mod address;
+mod reading;
+mod repository;
 mod status;
 
 use std::{
@@ -13,11 +15,11 @@ use std::{
     time::Duration,
 };
 
-use tokio::io::{AsyncRead, AsyncReadExt};
+use crate::adapters::sandbox::{Command, Ending, Network, Sandbox, SpawnError, Streams};
+use address::Address;
+use reading::{explain, read_answer, read_words};
 
-use crate::adapters::sandbox::{Command, Ending, Network, Sandbox, SpawnError, Stopper, Streams};
-use address::{Address, without_passwords};
-
+pub use repository::{is_repository, protected_paths};
 pub use status::{GitStatus, StatusEntry};
 
 /// Git, as Forge uses it.
@@ -79,8 +81,6 @@ pub struct Clone<'a> {
 
 const PATIENCE: Duration = Duration::from_secs(30);
 const MOST_OUTPUT: usize = 4 << 20;
-/// What is kept of git's messages.
-const MOST_WORDS: usize = 4 << 10;
 
 /// Options that win over whatever a repository has configured.
 const OPTIONS: &[&str] = &[
@@ -145,10 +145,12 @@ impl Git {
         };
         let result = self.run(invocation, &mut progress).await;
         if result.is_err() {
-            empty(&to);
-            if fresh {
-                let _ = fs::remove_dir(&to);
-            }
+            // There may be much to remove.
+            let removed = tokio::task::spawn_blocking(move || {
+                empty(&to);
+                if fresh { fs::remove_dir(&to) } else { Ok(()) }
+            });
+            let _ = removed.await;
         }
         result.map(drop)
     }
@@ -260,52 +262,6 @@ impl Git {
     }
 }
 
-/// Whether a folder is the root of a repository's work tree.
-pub fn is_repository(root: &Path) -> bool {
-    let git = root.join(".git");
-    git.join("HEAD").is_file()
-        || fs::read(&git).is_ok_and(|content| content.starts_with(b"gitdir:"))
-}
-
-/// What a command in this work tree must not change, because git takes programs to run from it:
-/// later, and outside the sandbox.
-pub fn protected_paths(root: &Path) -> Vec<PathBuf> {
-    let git = root.join(".git");
-    match fs::symlink_metadata(&git) {
-        Ok(found) if found.is_dir() => {
-            let mut paths = protected_in(&git);
-            for module in modules(&git.join("modules")) {
-                paths.extend(protected_in(&module));
-            }
-            paths
-        }
-        // The file, or link, that says where the repository is.
-        Ok(_) => vec![git],
-        Err(_) => Vec::new(),
-    }
-}
-
-/// `commondir` sends git to another folder for all of this, and `config.worktree` adds to it.
-fn protected_in(git_dir: &Path) -> Vec<PathBuf> {
-    ["hooks", "config", "config.worktree", "commondir"].map(|name| git_dir.join(name)).into()
-}
-
-/// The repositories of submodules, which may be nested in folders of their names.
-fn modules(below: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(below) else { return Vec::new() };
-    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
-    let mut found = Vec::new();
-    for folder in folders.map(|entry| entry.path()) {
-        if folder.join("HEAD").is_file() {
-            found.extend(modules(&folder.join("modules")));
-            found.push(folder);
-        } else {
-            found.extend(modules(&folder));
-        }
-    }
-    found
-}
-
 fn looking(root: PathBuf, arguments: Vec<String>) -> Invocation {
     Invocation {
         arguments,
@@ -343,78 +299,5 @@ fn empty(folder: &Path) {
         let path = entry.path();
         let is_folder = entry.file_type().is_ok_and(|it| it.is_dir());
         let _ = if is_folder { fs::remove_dir_all(path) } else { fs::remove_file(path) };
-    }
-}
-
-/// Reads the output up to a bound, and stops git there.
-async fn read_answer(
-    output: Option<impl AsyncRead + Unpin>,
-    most: usize,
-    stopper: Stopper,
-) -> io::Result<Answer> {
-    let mut answer = Answer { output: Vec::new(), is_cut: false };
-    if let Some(mut from) = output {
-        (&mut from).take(most as u64).read_to_end(&mut answer.output).await?;
-        answer.is_cut = answer.output.len() == most && from.read(&mut [0]).await? > 0;
-        if answer.is_cut {
-            stopper.kill();
-        }
-    }
-    Ok(answer)
-}
-
-/// Reads git's messages to the end, and keeps the last of them.
-async fn read_words(
-    errors: Option<impl AsyncRead + Unpin>,
-    progress: &mut impl FnMut(&str),
-) -> io::Result<String> {
-    let Some(mut from) = errors else { return Ok(String::new()) };
-    let mut buffer = [0; 4096];
-    let mut line = Vec::new();
-    let mut kept = String::new();
-    loop {
-        let length = from.read(&mut buffer).await?;
-        for byte in &buffer[..length] {
-            match byte {
-                b'\n' | b'\r' => {
-                    let said = without_passwords(String::from_utf8_lossy(&line).trim());
-                    line.clear();
-                    if said.is_empty() {
-                        continue;
-                    }
-                    progress(&said);
-                    if *byte == b'\n' {
-                        kept += &said;
-                        kept.push('\n');
-                    }
-                }
-                byte if line.len() < MOST_WORDS => line.push(*byte),
-                _ => {}
-            }
-        }
-        if kept.len() > MOST_WORDS {
-            kept.drain(..kept.ceil_char_boundary(kept.len() - MOST_WORDS));
-        }
-        if length == 0 {
-            kept += &without_passwords(&String::from_utf8_lossy(&line));
-            return Ok(kept);
-        }
-    }
-}
-
-/// What git said about its failure, without its prefixes and without progress.
-fn explain(words: &str, code: i32) -> String {
-    let prefixes = ["fatal: ", "error: ", "remote: ", "ssh: "];
-    let said: Vec<_> = words
-        .lines()
-        .filter_map(|line| prefixes.iter().find_map(|prefix| line.strip_prefix(prefix)))
-        .collect();
-    if said.iter().any(|line| line.contains("could not read Username")) {
-        return "the repository does not exist, or asks for a name and a password.".to_owned();
-    }
-    match said.is_empty() {
-        false => said.join(" "),
-        true if words.trim().is_empty() => format!("it ended with code {code}."),
-        true => words.trim().to_owned(),
     }
 }

@@ -3,6 +3,7 @@
 use std::{
     io,
     path::{Path, PathBuf},
+    time::Duration,
 };
 
 use tokio::{
@@ -12,6 +13,9 @@ use tokio::{
 
 use super::{Exit, Running};
 use crate::domain::output::Transcript;
+
+/// How long output is waited for after the end of the command.
+const DRAIN: Duration = Duration::from_millis(500);
 
 /// The file that takes the whole output.
 #[derive(Debug)]
@@ -70,23 +74,40 @@ pub async fn capture(
 ) -> io::Result<Captured> {
     let mut transcript = Transcript::default();
     let mut spill_error = None;
-    if let Some(mut output) = running.take_output() {
-        let mut buffer = vec![0; 64 << 10];
-        loop {
-            let length = output.read(&mut buffer).await?;
-            if length == 0 {
-                break;
+    let mut output = running.take_output();
+    let mut buffer = vec![0; 64 << 10];
+    let mut exit = None;
+    while let Some(from) = &mut output {
+        // When the helper is gone nobody writes any more, unless it was killed from outside.
+        let length = if exit.is_some() {
+            let rest = tokio::time::timeout(DRAIN, from.read(&mut buffer)).await;
+            rest.unwrap_or(Ok(0))?
+        } else {
+            tokio::select! {
+                biased;
+                length = from.read(&mut buffer) => length?,
+                end = running.wait() => {
+                    exit = Some(end?);
+                    continue;
+                }
             }
-            transcript.push(&buffer[..length]);
-            if let (Some(spill), None) = (&mut spill, &spill_error) {
-                spill_error = spill.write(&buffer[..length]).await.err();
-            }
-            heard(&transcript);
+        };
+        if length == 0 {
+            output = None;
+            continue;
         }
+        transcript.push(&buffer[..length]);
+        if let (Some(spill), None) = (&mut spill, &spill_error) {
+            spill_error = spill.write(&buffer[..length]).await.err();
+        }
+        heard(&transcript);
     }
     if let Some(Spill { file: Some(file), .. }) = spill {
         spill_error = spill_error.or(file.flush().await.err());
     }
-    let exit = running.wait().await?;
+    let exit = match exit {
+        Some(exit) => exit,
+        None => running.wait().await?,
+    };
     Ok(Captured { exit, transcript, spill_error })
 }

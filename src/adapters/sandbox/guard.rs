@@ -16,6 +16,7 @@ use std::{
 };
 
 use rustix::fs::{Mode as FileMode, OFlags};
+use serde::{Deserialize, Serialize};
 
 use super::{Mode, policy::Policy};
 
@@ -30,7 +31,7 @@ pub(super) struct Guard {
 }
 
 /// What became of the protected paths that were changed.
-#[derive(Debug, Default, PartialEq, Eq)]
+#[derive(Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Restored {
     pub restored: Vec<PathBuf>,
     pub lost: Vec<PathBuf>,
@@ -79,8 +80,9 @@ impl Guard {
         Ok(guard)
     }
 
-    pub(super) fn is_watching(&self) -> bool {
-        !self.pinned.is_empty() || !self.kept.is_empty()
+    pub(super) fn is_unchanged(&self) -> bool {
+        self.pinned.iter().all(Pin::is_in_place)
+            && self.kept.iter().all(|(path, kept)| kept.is_at(path))
     }
 
     /// Puts back what was changed.
@@ -92,8 +94,7 @@ impl Guard {
             }
         }
         for (path, kept) in &self.kept {
-            let mut budget = Budget { bytes: MOST_BYTES, files: MOST_FILES };
-            if Kept::read(path, &mut budget).ok().as_ref() != Some(kept) {
+            if !kept.is_at(path) {
                 outcome.note(path, kept.replace(path));
             }
         }
@@ -156,11 +157,18 @@ struct Budget {
 }
 
 impl Kept {
+    fn is_at(&self, path: &Path) -> bool {
+        let mut budget = Budget { bytes: MOST_BYTES, files: MOST_FILES };
+        Self::read(path, &mut budget).is_ok_and(|found| found == *self)
+    }
+
     fn read(path: &Path, budget: &mut Budget) -> io::Result<Self> {
         let found = match fs::symlink_metadata(path) {
             Ok(found) => found,
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Self::Missing),
-            Err(error) => return Err(error),
+            Err(error) => match error.kind() {
+                io::ErrorKind::NotFound | io::ErrorKind::NotADirectory => return Ok(Self::Missing),
+                _ => return Err(error),
+            },
         };
         budget.files = budget.files.checked_sub(1).ok_or_else(|| too_much(path))?;
         let mode = found.mode() & 0o7777;

@@ -13,7 +13,7 @@ use std::{
     fs::File,
     io::{self, PipeWriter},
     os::unix::net::UnixStream,
-    path::PathBuf,
+    path::{Path, PathBuf},
     process::ExitCode,
 };
 
@@ -105,14 +105,37 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
         end_descendants();
         ending
     };
-    if policy.mode == Mode::Landlock && guard.is_watching() {
-        // What the command left behind may lead anywhere. Putting files back happens inside the
-        // command's own walls, so it cannot be led out of them.
-        Rules::new(policy, &tmp)?.enter()?;
-    }
-    let Restored { restored, lost } = guard.restore();
+    let Restored { restored, lost } = put_back(proof, policy, &guard, &tmp)?;
     drop(temporary);
     Ok(Notice::Finished { ending, restored, lost })
+}
+
+/// Restores protected paths. What the command left behind may lead anywhere, so without a view of
+/// its own this happens in a child inside the command's walls, which cannot be led out of them.
+fn put_back(
+    proof: &SingleThread,
+    policy: &Policy,
+    guard: &Guard,
+    tmp: &Path,
+) -> Result<Restored, Error> {
+    if policy.mode != Mode::Landlock || guard.is_unchanged() {
+        return Ok(guard.restore());
+    }
+    let (from_child, to_us) = io::pipe()?;
+    match sys::fork(proof)? {
+        Fork::Child => {
+            if Rules::new(policy, tmp).and_then(Rules::enter).is_ok() {
+                let _ = write_line(to_us, &guard.restore());
+            }
+            sys::exit_now(0)
+        }
+        Fork::Parent(child) => {
+            drop(to_us);
+            let restored = read_line(from_child);
+            let _ = waitpid(Some(child), WaitOptions::empty());
+            restored?.ok_or_else(|| "Protected files could not be put back.".into())
+        }
+    }
 }
 
 /// Hears from the new process whether it has become the command, and tells the server.

@@ -140,8 +140,12 @@ impl Sandbox {
             self.shown(path, mode)?;
             readable.push(path.clone());
         }
-        if let Some(path) = command.protected.iter().find(|path| !path.is_absolute()) {
-            return refused(format!("{} must be an absolute path.", path.display()));
+        let protected = command.protected.iter().map(|path| in_its_real_folder(path)).collect();
+        if let (Some((hidden, system)), true) = (self.hidden_in_system(), mode != Mode::Off) {
+            return refused(format!(
+                "{} lies inside {system}, which every command can read. Move it elsewhere.",
+                hidden.display()
+            ));
         }
         let tmp = command.tmp.map(|path| self.shown(&path, mode)).transpose()?;
         Ok(Policy {
@@ -150,13 +154,20 @@ impl Sandbox {
             cwd: command.cwd,
             writable,
             readable,
-            protected: command.protected,
+            protected,
             tmp,
             tmp_root: self.tmp_root.clone(),
             network: command.network,
             limits: command.limits,
             timeout: command.timeout,
         })
+    }
+
+    fn hidden_in_system(&self) -> Option<(&PathBuf, &'static str)> {
+        let system = |hidden: &PathBuf| {
+            view::SYSTEM.iter().copied().find(|system| hidden.starts_with(system))
+        };
+        self.hidden.iter().find_map(|hidden| Some((hidden, system(hidden)?)))
     }
 
     /// Where a path really leads, if a command may have it.
@@ -172,5 +183,14 @@ impl Sandbox {
             ))),
             _ => Ok(real),
         }
+    }
+}
+
+/// The path with its folder resolved, but not itself: it may be a link, or not exist.
+fn in_its_real_folder(path: &Path) -> PathBuf {
+    let real = path.parent().and_then(|folder| folder.canonicalize().ok());
+    match (real, path.file_name()) {
+        (Some(folder), Some(name)) => folder.join(name),
+        _ => path.to_owned(),
     }
 }

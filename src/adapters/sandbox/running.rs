@@ -164,6 +164,7 @@ impl Running {
                 protected_restored: restored.clone(),
                 protected_lost: lost.clone(),
             }),
+            Some(Notice::Refused(reason)) => Err(io::Error::other(reason.clone())),
             _ => Err(io::Error::other("the helper of the sandbox ended without a word")),
         }
     }

@@ -8,6 +8,7 @@ use serde::Deserialize;
 
 use super::ASKS;
 use crate::{
+    adapters::git::GitError,
     app::App,
     domain::{ids::ProjectId, project::Refusal},
     engine::projects::{AddError, Cloning, New, Progress},
@@ -130,7 +131,11 @@ pub fn explain(err: AddError, from: &str) -> Result<(Option<&'static str>, Strin
         AddError::Refused(Refusal::Name(_) | Refusal::NameCharacters) => (Some("name"), text),
         AddError::Refused(Refusal::Url(_)) => (Some("clone_url"), text),
         AddError::Refused(_) if from == "folder" => (Some("path"), text),
-        AddError::Refused(_) | AddError::Git(_) if from == "clone" => (Some("clone_url"), text),
+        AddError::Refused(_) | AddError::Git(GitError::Failed(_) | GitError::Refused(_))
+            if from == "clone" =>
+        {
+            (Some("clone_url"), text)
+        }
         AddError::Refused(_) | AddError::Git(_) | AddError::Busy(_) => (None, text),
         AddError::Folder(err) => return Err(anyhow::Error::new(err).context(text).into()),
         AddError::Store(err) => return Err(err.into()),

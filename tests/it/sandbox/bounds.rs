@@ -252,6 +252,10 @@ async fn a_kept_folder_is_there_in_the_next_call() {
 #[tokio::test]
 async fn confinement_costs_milliseconds() {
     let place = place().await;
+    let start = Instant::now();
+    place.probe_again().await;
+    println!("probe: {:?}, {:?}", start.elapsed(), place.sandbox.report());
+    assert!(start.elapsed() < Duration::from_millis(300), "probe: {:?}", start.elapsed());
     for mode in place.modes().into_iter().chain([Mode::Off]) {
         let sandbox = place.in_mode(mode);
         let mut best = Duration::MAX;

@@ -8,7 +8,7 @@ use std::{
 
 use forge::adapters::{git::protected_paths, sandbox::Mode};
 
-use super::support::{Place, mark, place, processes_with, show, until};
+use super::support::{Place, mark, place, place_in, processes_with, show, until};
 
 /// In every mode that confines the attempt must not print LEAK; unconfined it must.
 async fn assert_contained(place: &Place, name: &str, script: &str) {
@@ -51,12 +51,11 @@ async fn files_outside_cannot_be_written() {
             "cutting",
             format!("echo x > {0}/cut; truncate -s 0 {0}/cut && echo LEAK", show(&place.secret)),
         ),
-        ("a new folder", format!("mkdir -p {outside}-dir/x && echo LEAK")),
+        ("a new folder", format!("mkdir {outside} && echo LEAK; rmdir {outside}")),
         ("removing", format!("touch {0}/gone; rm {0}/gone && echo LEAK", show(&place.secret))),
     ] {
         assert_contained(&place, name, &script).await;
         let _ = fs::remove_file(place.secret.join("new"));
-        let _ = fs::remove_dir_all(place.secret.join("new-dir"));
     }
     assert_eq!(fs::read_to_string(place.secret.join("key")).unwrap(), "the-secret-key");
 }
@@ -111,7 +110,7 @@ async fn other_processes_can_be_neither_read_nor_signalled() {
             "for p in /proc/[0-9]*; do grep -qa canary-in-the $p/environ && echo LEAK; done",
         ),
         ("its environment", &format!("grep -qa canary /proc/{pid}/environ && echo LEAK")),
-        ("its files", &format!("ls /proc/{pid}/fd/ && echo LEAK")),
+        ("its files", &format!("readlink /proc/{pid}/fd/0 && echo LEAK")),
         ("its root", &format!("ls /proc/{pid}/root/ && echo LEAK")),
         ("a signal", &format!("kill -CONT {pid} && echo LEAK")),
     ] {
@@ -234,6 +233,8 @@ async fn hooks_and_configuration_of_the_repository_stay_as_they_are() {
                 fs::remove_dir_all(&git).unwrap();
                 repository(&place);
             }
+            let left = fs::read_dir(place.secret.join("tmp")).unwrap().count();
+            assert_eq!(left, 0, "private folders are left by {script} in {mode:?}");
         }
     }
 }
@@ -273,6 +274,18 @@ async fn ordinary_programs_work() {
             let said = place.run(mode, script).await;
             assert!(said.is_good(), "{script} in mode {mode:?}: {said:?}");
         }
+    }
+}
+
+#[tokio::test]
+async fn a_project_below_tmp_is_seen_and_its_neighbours_are_not() {
+    let place = place_in(&std::env::temp_dir()).await;
+    let key = show(&place.secret.join("key"));
+    for mode in place.modes() {
+        let said = place.run(mode, &format!("echo x > file && cat file {key}")).await;
+        assert!(said.text.starts_with("x\n"), "{mode:?}: {said:?}");
+        assert!(!said.text.contains("the-secret"), "{mode:?}: {said:?}");
+        assert!(place.project.join("file").exists());
     }
 }
 

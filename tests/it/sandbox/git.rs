@@ -4,7 +4,7 @@ use std::{fs, path::Path, process::Command, time::Duration};
 
 use forge::adapters::git::{self, Git, GitError};
 
-use super::support::{Place, place, show};
+use super::support::{Place, place, show, until};
 
 fn git_for(place: &Place, mode: forge::adapters::sandbox::Mode) -> Git {
     Git::new(place.in_mode(mode), &place.secret.join("git")).unwrap()
@@ -79,6 +79,46 @@ async fn a_repository_is_cloned_from_an_allowed_folder() {
 
         let error = git.clone(clone(&url, &to, &roots), |_| {}).await.unwrap_err();
         assert!(error.to_string().contains("not empty"), "{error}");
+    }
+}
+
+/// Git's own server for the folder of the project, gone when dropped.
+struct Daemon(std::process::Child);
+
+impl Daemon {
+    fn serve(folder: &Path, port: u16) -> Self {
+        let mut command = Command::new("git");
+        command.args(["daemon", "--export-all", "--reuseaddr", "--listen=127.0.0.1"]);
+        command.arg(format!("--port={port}")).arg(format!("--base-path={}", show(folder)));
+        Self(command.arg(folder).spawn().unwrap())
+    }
+}
+
+impl Drop for Daemon {
+    fn drop(&mut self) {
+        // It ends its child, which does the serving, when it is asked to end.
+        let _ = rustix::process::kill_process(
+            rustix::process::Pid::from_child(&self.0),
+            rustix::process::Signal::TERM,
+        );
+        let _ = self.0.wait();
+    }
+}
+
+#[tokio::test]
+async fn a_repository_is_cloned_over_the_network() {
+    let place = place().await;
+    let source = place.project.join("source");
+    git_for(&place, place.modes()[0]).init(&source).await.unwrap();
+    commit(&source, "file");
+    let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
+    let _daemon = Daemon::serve(&place.project, port);
+    until("the daemon listens", || std::net::TcpStream::connect(("127.0.0.1", port)).is_ok()).await;
+    for mode in place.modes() {
+        let to = place.project.join(format!("{mode:?}"));
+        let url = format!("git://127.0.0.1:{port}/source");
+        git_for(&place, mode).clone(clone(&url, &to, &[]), |_| {}).await.unwrap();
+        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "file", "{mode:?}");
     }
 }
 

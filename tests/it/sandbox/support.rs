@@ -30,7 +30,12 @@ impl Said {
 }
 
 pub async fn place() -> Place {
-    let home = tempfile::tempdir().unwrap();
+    // Not below /tmp, of which a command may have one of its own.
+    place_in(Path::new(env!("CARGO_TARGET_TMPDIR"))).await
+}
+
+pub async fn place_in(folder: &Path) -> Place {
+    let home = tempfile::tempdir_in(folder).unwrap();
     let root = home.path().canonicalize().unwrap();
     let (project, secret) = (root.join("project"), root.join("data"));
     for folder in [&project, &secret] {
@@ -54,6 +59,11 @@ impl Place {
             .collect();
         assert!(!modes.is_empty(), "this host confines nothing: {report:?}");
         modes
+    }
+
+    pub async fn probe_again(&self) {
+        let helper = PathBuf::from(env!("CARGO_BIN_EXE_forge"));
+        Sandbox::probe(helper, self.secret.join("tmp"), ConfiguredMode::Required).await;
     }
 
     pub fn in_mode(&self, mode: Mode) -> Sandbox {

@@ -171,7 +171,7 @@ pub async fn create(
         Err(err @ AddError::Busy(_)) => Err(Error::Conflict(err.to_string())),
         Err(err) => Err(match explain(err, from)? {
             (Some(field), text) => Error::Fields(Fields::from([(field, text)])),
-            (None, text) => Error::Invalid(text),
+            (None, text) => Error::Unavailable(text),
         }),
     }
 }
