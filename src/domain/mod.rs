@@ -18,6 +18,7 @@ pub mod model;
 pub mod name;
 pub mod output;
 pub mod permission;
+pub mod project;
 pub mod provider;
 pub mod retry;
 pub mod secret;

@@ -6,6 +6,7 @@ pub mod asks;
 pub mod gate;
 pub mod hub;
 pub mod passwords;
+pub mod projects;
 pub mod providers;
 pub mod refused;
 pub mod rules;
@@ -14,6 +15,7 @@ pub mod sessions;
 pub mod snapshots;
 pub mod system_prompt;
 pub mod tools;
+pub mod tree;
 pub mod undo;
 
 use std::{path::PathBuf, sync::Arc};

@@ -13,8 +13,8 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, auth, error::Error, guard, health, idempotency, providers, rules, setup,
-    users,
+    account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
+    providers, rules, setup, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
@@ -63,6 +63,18 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
 
+        SignedIn::get          ("/",                     home::index),
+        SignedIn::get          ("/projects/new",         projects::adding::form),
+        SignedIn::post         ("/projects",             projects::adding::create),
+        Owner::<Project>::get  ("/projects/{id}",        projects::show),
+        Owner::<Project>::post ("/projects/{id}/name",   projects::rename),
+        Owner::<Project>::post ("/projects/{id}/trust",  projects::trust),
+        Owner::<Project>::get  ("/projects/{id}/remove", projects::confirm_removal),
+        Owner::<Project>::post ("/projects/{id}/remove", projects::remove),
+        Owner::<Project>::get  ("/projects/{id}/files",  files::folder),
+        Owner::<Project>::get  ("/projects/{id}/file",   files::file),
+        Owner::<Project>::get  ("/projects/{id}/raw",    files::raw),
+
         Admin::get   ("/providers",     providers::index),
         Admin::post  ("/providers",     providers::create),
         Admin::get   ("/providers/new", providers::new),
@@ -102,6 +114,16 @@ fn api() -> Vec<Entry> {
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),
         Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
+
+        SignedIn::get    ("/api/v1/projects", api::projects::index),
+        SignedIn::create ("/api/v1/projects", api::projects::create),
+        Owner::<Project>::get    ("/api/v1/projects/{id}",        api::projects::show),
+        Owner::<Project>::patch  ("/api/v1/projects/{id}",        api::projects::change),
+        Owner::<Project>::delete ("/api/v1/projects/{id}",        api::projects::delete),
+        Owner::<Project>::post   ("/api/v1/projects/{id}/trust",  api::projects::trust),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/tree",   api::projects::files::tree),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/file",   api::projects::files::file),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/status", api::projects::files::status),
 
         Owner::<Project>::get    ("/api/v1/projects/{id}/sessions", api::sessions::index),
         Owner::<Project>::create ("/api/v1/projects/{id}/sessions", api::sessions::create),

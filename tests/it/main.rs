@@ -3,6 +3,7 @@
 
 mod accounts;
 mod model;
+mod projects;
 mod providers;
 mod rules;
 mod runner;

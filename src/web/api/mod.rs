@@ -7,6 +7,7 @@
 pub mod asks;
 pub mod me;
 pub mod page;
+pub mod projects;
 pub mod schema;
 pub mod sessions;
 pub mod tokens;
@@ -41,6 +42,7 @@ fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
         me::Doc::openapi(),
+        projects::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),
         users::Doc::openapi(),
