@@ -4,8 +4,11 @@
 //! [`features`]. What every operation has in common (the problem answers, the key of a request
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
+mod maybe;
 pub mod me;
 pub mod page;
+pub mod providers;
+pub mod rules;
 pub mod schema;
 pub mod tokens;
 pub mod users;
@@ -36,7 +39,13 @@ use crate::app::App;
 
 /// The features of the API, one line each.
 fn features() -> Vec<Document> {
-    vec![me::Doc::openapi(), tokens::Doc::openapi(), users::Doc::openapi()]
+    vec![
+        me::Doc::openapi(),
+        providers::Doc::openapi(),
+        rules::Doc::openapi(),
+        tokens::Doc::openapi(),
+        users::Doc::openapi(),
+    ]
 }
 
 #[derive(OpenApi)]
