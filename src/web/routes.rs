@@ -111,6 +111,19 @@ fn api() -> Vec<Entry> {
         Managed::<User>::patch  ("/api/v1/users/{id}", api::users::change),
         Managed::<User>::delete ("/api/v1/users/{id}", api::users::delete),
 
+        SignedIn::get ("/api/v1/providers", api::providers::index),
+        Admin::create ("/api/v1/providers", api::providers::create),
+        Shared::<Provider>::get     ("/api/v1/providers/{id}",         api::providers::show),
+        Managed::<Provider>::patch  ("/api/v1/providers/{id}",         api::providers::change),
+        Managed::<Provider>::delete ("/api/v1/providers/{id}",         api::providers::delete),
+        Managed::<Provider>::post   ("/api/v1/providers/{id}/test",    api::providers::test),
+        Managed::<Provider>::post   ("/api/v1/providers/{id}/refresh", api::providers::refresh),
+
+        Admin::get ("/api/v1/rules", api::rules::of_everybody),
+        Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
+        Owner::<Project>::get ("/api/v1/projects/{id}/rules", api::rules::of_project),
+        Owner::<Project>::put ("/api/v1/projects/{id}/rules", api::rules::replace_in_project),
+
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),
         Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
@@ -163,6 +176,8 @@ pub enum Access {
     SignedIn,
     Admin,
     Owner,
+    /// Everybody who may use the row that `{id}` names, though only some may change it.
+    Shared,
     AdminRow,
 }
 
@@ -206,6 +221,9 @@ pub struct Admin;
 
 /// Only the owner of the row that `{id}` names. To everyone else there is no such row.
 pub struct Owner<T>(PhantomData<T>);
+
+/// Anyone who may use the row that `{id}` names; nobody changes it through this door.
+pub(super) struct Shared<T>(PhantomData<T>);
 
 /// Only admins, and only where the row that `{id}` names exists.
 pub struct Managed<T>(PhantomData<T>);
@@ -268,6 +286,14 @@ impl Door for Admin {
 
 impl<T: OwnedRow + Clone + 'static> Door for Owner<T> {
     const ACCESS: Access = Access::Owner;
+
+    fn hang(route: Route) -> Route {
+        route.wrap(from_fn(guard::owner::<T>))
+    }
+}
+
+impl<T: OwnedRow + Clone + 'static> Door for Shared<T> {
+    const ACCESS: Access = Access::Shared;
 
     fn hang(route: Route) -> Route {
         route.wrap(from_fn(guard::owner::<T>))

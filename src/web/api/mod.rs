@@ -5,9 +5,12 @@
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
 pub mod asks;
+mod maybe;
 pub mod me;
 pub mod page;
 pub mod projects;
+pub mod providers;
+pub mod rules;
 pub mod schema;
 pub mod sessions;
 pub mod tokens;
@@ -43,6 +46,8 @@ fn features() -> Vec<Document> {
         asks::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
+        providers::Doc::openapi(),
+        rules::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),
         users::Doc::openapi(),
