@@ -19,7 +19,7 @@ use crate::{
     },
     config::{Config, SandboxMode},
     domain::{clock::Clock, ids::Entropy},
-    engine::{Engine, Parts, passwords::Passwords, runner},
+    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
     store::{self, Db, DbErr},
 };
 
@@ -79,6 +79,16 @@ impl App {
         let passwords = Passwords::new(&config.accounts);
         let set_up = Arc::new(AtomicBool::new(any?));
         Ok(Self { config, db, clock, entropy, passwords, engine, set_up })
+    }
+
+    /// What it takes to set up providers.
+    pub fn providers(&self) -> Providers<'_> {
+        Providers::of(&self.engine)
+    }
+
+    /// What it takes to change permission rules.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::of(&self.engine)
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.

@@ -1,12 +1,15 @@
 //! The site: routes, pages, fragments and event streams.
 
+mod actor;
 pub mod assets;
 mod auth;
 pub mod error;
 pub mod extract;
 pub mod guard;
 pub mod health;
+pub mod live;
 pub mod page;
+pub mod providers;
 pub mod routes;
 pub mod sign_ins;
 

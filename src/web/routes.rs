@@ -12,8 +12,8 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{assets, auth, error::Error, guard, health};
-use crate::store::{AdminRow, OwnedRow};
+use super::{assets, auth, error::Error, guard, health, providers};
+use crate::store::{AdminRow, OwnedRow, entity::provider::Model as Provider};
 
 /// The pages, then the API.
 pub fn table() -> Vec<Entry> {
@@ -30,6 +30,19 @@ fn pages() -> Vec<Entry> {
         Anyone::get  ("/sign-in",      auth::form),
         Anyone::post ("/sign-in",      auth::sign_in),
         Anyone::post ("/sign-out",     auth::sign_out),
+
+        Admin::get   ("/providers",     providers::index),
+        Admin::post  ("/providers",     providers::create),
+        Admin::get   ("/providers/new", providers::new),
+        Managed::<Provider>::get  ("/providers/{id}",         providers::show),
+        Managed::<Provider>::post ("/providers/{id}",         providers::update),
+        Managed::<Provider>::post ("/providers/{id}/test",    providers::test),
+        Managed::<Provider>::post ("/providers/{id}/refresh", providers::refresh),
+        Managed::<Provider>::get  ("/providers/{id}/models",  providers::models),
+        Managed::<Provider>::post ("/providers/{id}/models",  providers::choose),
+        Managed::<Provider>::post ("/providers/{id}/disable", providers::disable),
+        Managed::<Provider>::post ("/providers/{id}/enable",  providers::enable),
+        Managed::<Provider>::post ("/providers/{id}/delete",  providers::delete),
     ]
 }
 

@@ -3,6 +3,8 @@
 
 mod accounts;
 mod model;
+mod providers;
+mod runner;
 mod sandbox;
 mod support;
 mod tidy;
