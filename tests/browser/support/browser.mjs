@@ -122,20 +122,17 @@ async function findings(page) {
   );
 }
 
-// Presses Tab until something with this name has the focus, which must show.
-export async function tabTo(page, name, { most = 40 } = {}) {
+// Presses Tab until this element has the focus, which must show.
+export async function tabTo(page, target, { most = 60 } = {}) {
   for (let n = 0; n < most; n += 1) {
     await page.keyboard.press('Tab');
-    const [called, shown] = await page.evaluate(() => {
-      const it = document.activeElement;
-      const text = it?.labels?.[0]?.textContent ?? it?.ariaLabel ?? it?.textContent ?? '';
-      const style = it && getComputedStyle(it);
-      const outlined = style?.outlineStyle !== 'none' && parseFloat(style?.outlineWidth) > 0;
-      return [text.trim(), outlined || style?.boxShadow !== 'none'];
+    if (!(await target.evaluate((it) => it === document.activeElement))) continue;
+    const shown = await target.evaluate((it) => {
+      const { outlineStyle, outlineWidth, boxShadow } = getComputedStyle(it);
+      return (outlineStyle !== 'none' && parseFloat(outlineWidth) > 0) || boxShadow !== 'none';
     });
-    if (!called.startsWith(name)) continue;
-    assert.ok(shown, `the focus on ${name} cannot be seen`);
+    assert.ok(shown, `the focus on ${target} cannot be seen`);
     return;
   }
-  assert.fail(`${name} cannot be reached by ${most} presses of Tab`);
+  assert.fail(`${target} cannot be reached by ${most} presses of Tab`);
 }
