@@ -22,7 +22,7 @@ use super::{
 };
 use crate::{
     adapters::{
-        model::{Endpoint, Kind as Format, ModelInfo, Models},
+        model::{Endpoint, ModelInfo, Models},
         vault::{Vault, VaultError},
     },
     domain::{
@@ -152,7 +152,7 @@ impl<'a> Providers<'a> {
     pub fn endpoint(&self, provider: &Provider) -> Result<Endpoint, VaultError> {
         let key = provider.key.as_deref().map(|it| self.vault.open(&row(provider.id), it));
         Ok(Endpoint {
-            kind: format(provider.kind),
+            kind: provider.kind,
             name: provider.name.clone(),
             url: provider.url.clone(),
             key: key.transpose()?,
@@ -184,7 +184,7 @@ impl<'a> Providers<'a> {
             },
         };
         let endpoint = Endpoint {
-            kind: format(change.kind.unwrap_or(provider.kind)),
+            kind: change.kind.unwrap_or(provider.kind),
             name: change.name.unwrap_or_else(|| provider.name.clone()),
             url: change.url.unwrap_or_else(|| provider.url.clone()),
             key,
@@ -365,12 +365,6 @@ fn meta_json(models: BTreeMap<String, ModelMeta>) -> Value {
 /// What a key is sealed for.
 fn row(id: ProviderId) -> String {
     format!("provider:{id}")
-}
-
-fn format(kind: Kind) -> Format {
-    match kind {
-        Kind::Openai => Format::Openai,
-    }
 }
 
 fn locked(err: &VaultError) -> Tested {

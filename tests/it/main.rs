@@ -4,6 +4,7 @@
 mod accounts;
 mod model;
 mod providers;
+mod rules;
 mod runner;
 mod sandbox;
 mod support;
