@@ -8,6 +8,7 @@ mod providers;
 mod rules;
 mod runner;
 mod sandbox;
+mod session_api;
 mod support;
 mod tidy;
 mod tools;
