@@ -358,6 +358,12 @@ mod tests {
     }
 
     #[test]
+    fn the_file_in_the_repository_says_the_defaults() {
+        let written = read(include_str!("../config/forge.toml")).unwrap();
+        assert_eq!(format!("{written:?}"), format!("{:?}", Config::default()));
+    }
+
+    #[test]
     fn a_secret_is_not_printed() {
         let config = read("[secret]\nkey = \"topsecret\"").unwrap();
         assert!(!format!("{config:?}").contains("topsecret"));

@@ -1,6 +1,9 @@
 //! All integration tests, in one program so that there is one program to link.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod access;
 mod accounts;
+mod api_base;
+mod cli;
 mod support;
 mod tidy;
