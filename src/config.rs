@@ -211,7 +211,11 @@ impl Config {
         if required == Required::Yes && !file.is_file() {
             return Err(ConfigError(format!("There is no configuration file {}.", file.display())));
         }
-        Self::read(Figment::new().merge(Toml::file_exact(file)).merge(environment()))
+        let mut figment = Figment::new();
+        if file.exists() {
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        Self::read(figment.merge(environment()))
     }
 
     fn read(figment: Figment) -> Result<Self, ConfigError> {
