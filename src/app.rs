@@ -1,15 +1,22 @@
 //! The parts of a running Forge, wired together once at start.
 
+pub mod accounts;
+pub mod tokens;
+
 use std::{
+    os::unix::fs::DirBuilderExt as _,
     path::PathBuf,
     sync::{
-        Arc,
+        Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
     time::Duration,
 };
 
 use anyhow::Context as _;
+use sha2::{Digest as _, Sha256};
+use subtle::ConstantTimeEq as _;
+use tokio_util::sync::CancellationToken;
 
 use crate::{
     adapters::{
@@ -18,9 +25,13 @@ use crate::{
         vault::Vault,
     },
     config::{Config, SandboxMode},
-    domain::{clock::Clock, ids::Entropy},
-    engine::{Engine, Parts, passwords::Passwords, runner},
-    store::{self, Db, DbErr},
+    domain::{
+        clock::Clock,
+        ids::{Entropy, UserId},
+        throttle::Throttle,
+    },
+    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
+    store::{self, Db, DbErr, audit},
 };
 
 /// Cheap to clone: every part is shared.
@@ -30,10 +41,25 @@ pub struct App {
     pub db: Db,
     pub clock: Arc<dyn Clock>,
     pub entropy: Arc<dyn Entropy>,
+    pub vault: Vault,
     pub passwords: Passwords,
     pub engine: Arc<Engine>,
+    /// Failed sign-ins.
+    pub throttle: Arc<Mutex<Throttle>>,
+    /// Cancelled when the server stops: streams end on it.
+    pub stopping: CancellationToken,
     /// Whether somebody has an account; until then everything leads to the set-up page.
     set_up: Arc<AtomicBool>,
+    /// The hash of what the first person must show, where one was made.
+    setup_token: Arc<Mutex<Option<[u8; 32]>>>,
+}
+
+/// Who does something, for the audit log.
+#[derive(Clone, Debug, Default)]
+pub struct Actor {
+    /// Nobody on the command line and at set-up.
+    pub user: Option<UserId>,
+    pub ip: Option<String>,
 }
 
 impl App {
@@ -49,9 +75,10 @@ impl App {
     ) -> anyhow::Result<Self> {
         let config = Arc::new(config);
         let data = &config.data.dir;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
         let vault = match &config.secret.key {
-            Some(key) => Vault::from_text(key),
-            None => Vault::load_or_create(&data.join("secret")),
+            Some(key) => Vault::from_text(key).context("secret.key")?,
+            None => Vault::load_or_create(&data.join("secret"))?,
         };
         let tmp = data.join("tmp");
         std::fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
@@ -69,16 +96,36 @@ impl App {
             clock: clock.clone(),
             entropy: entropy.clone(),
             models: Models::new(Limits { idle, ..Limits::default() })?,
-            vault: vault?,
+            vault: vault.clone(),
             sandbox,
         })?);
         let repaired = runner::repair(&engine).await?;
         if repaired > 0 {
             tracing::info!(sessions = repaired, "repaired what was left in the middle");
         }
-        let passwords = Passwords::new(&config.accounts);
-        let set_up = Arc::new(AtomicBool::new(any?));
-        Ok(Self { config, db, clock, entropy, passwords, engine, set_up })
+        Ok(Self {
+            set_up: Arc::new(AtomicBool::new(any?)),
+            passwords: Passwords::new(&config.accounts),
+            throttle: Arc::default(),
+            stopping: CancellationToken::new(),
+            setup_token: Arc::default(),
+            config,
+            db,
+            clock,
+            entropy,
+            vault,
+            engine,
+        })
+    }
+
+    /// What it takes to set up providers.
+    pub fn providers(&self) -> Providers<'_> {
+        Providers::of(&self.engine)
+    }
+
+    /// What it takes to change permission rules.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::of(&self.engine)
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.
@@ -89,5 +136,38 @@ impl App {
         let any = store::users::any(&self.db).await?;
         self.set_up.fetch_or(any, Ordering::Relaxed);
         Ok(any)
+    }
+
+    /// Makes the token that the first person must show. Only its hash stays here.
+    pub fn new_setup_token(&self) -> String {
+        let text: String = self.entropy.bytes().iter().map(|byte| format!("{byte:02x}")).collect();
+        *self.setup_token.lock().unwrap_or_else(PoisonError::into_inner) =
+            Some(Sha256::digest(text.as_bytes()).into());
+        text
+    }
+
+    /// Whether this is that token.
+    pub fn is_setup_token(&self, text: &str) -> bool {
+        let hash: [u8; 32] = Sha256::digest(text.trim().as_bytes()).into();
+        let known = *self.setup_token.lock().unwrap_or_else(PoisonError::into_inner);
+        known.is_some_and(|known| known.ct_eq(&hash).into())
+    }
+
+    /// Adds a line to the audit log. `detail` never has a secret.
+    pub async fn audit(
+        &self,
+        by: &Actor,
+        action: &'static str,
+        subject: (&'static str, String),
+        detail: serde_json::Value,
+    ) -> Result<(), DbErr> {
+        let deed = audit::Deed {
+            actor: by.user,
+            action,
+            subject: (subject.0, Some(subject.1)),
+            detail,
+            ip: by.ip.clone(),
+        };
+        audit::record(&self.db, self.clock.as_ref(), self.entropy.as_ref(), deed).await
     }
 }

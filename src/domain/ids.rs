@@ -59,6 +59,8 @@ ids! {
     UserId
     /// A key with which a script acts for a person.
     ApiTokenId
+    /// One request to the server, in its answer and in the log.
+    RequestId
     /// One line of the audit log.
     AuditId
     /// A folder on the server that somebody works on here.

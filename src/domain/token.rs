@@ -3,6 +3,7 @@
 use std::{fmt, str::FromStr};
 
 use serde::{Deserialize, Serialize};
+use sha2::{Digest as _, Sha256};
 
 use super::{
     ids::Entropy,
@@ -25,6 +26,16 @@ words! { Scope { Read => "read", Write => "write", Admin => "admin" } }
 pub fn mint(entropy: &dyn Entropy) -> String {
     let mut text = String::from("forge_");
     for byte in entropy.bytes() {
+        use fmt::Write as _;
+        let _ = write!(text, "{byte:02x}");
+    }
+    text
+}
+
+/// What is stored of a token or of a cookie's key: enough to find it, not to use it.
+pub fn hash(token: &str) -> String {
+    let mut text = String::with_capacity(64);
+    for byte in Sha256::digest(token.as_bytes()) {
         use fmt::Write as _;
         let _ = write!(text, "{byte:02x}");
     }

@@ -46,7 +46,8 @@ impl Passwords {
 
     /// Checks a password against a stored hash.
     ///
-    /// Without a hash, because nobody has that login, it takes as long and says wrong.
+    /// Without a hash, because nobody has that login or no password was set, it takes as long and
+    /// says wrong.
     pub async fn verify(
         &self,
         password: String,
@@ -55,6 +56,7 @@ impl Passwords {
         let params = self.params()?;
         let nobody = self.nobody();
         self.apart(move || {
+            let stored = stored.filter(|stored| !stored.is_empty());
             let known = stored.is_some();
             let stored = stored.unwrap_or(nobody);
             let parsed = PasswordHash::new(&stored).context("reading a stored hash")?;

@@ -126,13 +126,7 @@ pub async fn prompt(
     text: &str,
     when: Queued,
 ) -> Result<Sent, Refusal> {
-    let text = text.trim();
-    if text.is_empty() {
-        return Err(Refusal::Invalid("text", "Write what should be done.".into()));
-    }
-    if text.len() > PROMPT_MAX {
-        return Err(Refusal::Invalid("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
-    }
+    let text = check_prompt(text)?;
     let _moment = engine.runs.moment().await;
     let session =
         store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refusal::NotFound)?.0;
@@ -192,6 +186,18 @@ pub async fn prompt(
         runner::wake(engine, session.id);
     }
     Ok(Sent { message, queued: busy })
+}
+
+/// Trims a prompt, and refuses one that is empty or too long.
+pub fn check_prompt(text: &str) -> Result<&str, Refusal> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::Invalid("text", "Write what should be done.".into()));
+    }
+    if text.len() > PROMPT_MAX {
+        return Err(Refusal::Invalid("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
+    }
+    Ok(text)
 }
 
 /// Stops what the agent does. `false` where it does nothing.

@@ -14,6 +14,8 @@ use crate::domain::ids::UserId;
 
 /// How long an answer is remembered.
 const KEPT: TimeDelta = TimeDelta::hours(24);
+/// How long a request may take. One that was cut off leaves a claim that nobody finishes.
+const CARRIED_OUT: TimeDelta = TimeDelta::minutes(5);
 
 /// What is known of a key.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,6 +44,11 @@ pub async fn claim(
         .exec(&tx)
         .await?;
     let id = (user, key_hash.to_owned());
+    idempotency_key::Entity::delete_by_id(id.clone())
+        .filter(idempotency_key::COLUMN.status.is_null())
+        .filter(idempotency_key::COLUMN.created_at.lt(now - CARRIED_OUT))
+        .exec(&tx)
+        .await?;
     if let Some(row) = idempotency_key::Entity::find_by_id(id).one(&tx).await? {
         return Ok(match (row.request_hash == request_hash, row.status, row.body) {
             (false, ..) => Claim::Other,

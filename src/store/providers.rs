@@ -51,6 +51,23 @@ pub async fn create(db: &Db, provider: Provider) -> Result<Provider, DbErr> {
     provider.into_active_model().reset_all().insert(db.write()).await
 }
 
+/// Changes one as it is at this moment, so that nothing is lost that somebody else stored meanwhile.
+/// `None` where it is gone.
+pub async fn change(
+    db: &Db,
+    id: ProviderId,
+    change: impl FnOnce(&mut Provider),
+) -> Result<Option<Provider>, DbErr> {
+    let tx = db.begin().await?;
+    let Some(mut provider) = provider::Entity::find_by_id(id).one(&tx).await? else {
+        return Ok(None);
+    };
+    change(&mut provider);
+    let provider = provider.into_active_model().reset_all().update(&tx).await?;
+    tx.commit().await?;
+    Ok(Some(provider))
+}
+
 /// Stores all fields.
 pub async fn update(db: &Db, provider: Provider) -> Result<Provider, DbErr> {
     provider.into_active_model().reset_all().update(db.write()).await

@@ -3,14 +3,25 @@
 use chrono::{DateTime, Utc};
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, DbErr, EntityTrait as _, IntoActiveModel as _,
-    QueryFilter as _, Set,
+    PaginatorTrait as _, QueryFilter as _, QueryOrder as _,
 };
 
 use super::{
-    Db,
+    Db, OwnedRow,
     entity::sign_in::{self, Model as SignIn},
 };
 use crate::domain::ids::UserId;
+
+impl OwnedRow for SignIn {
+    type Id = String;
+
+    async fn find_owned(db: &Db, owner: UserId, id: String) -> Result<Option<Self>, DbErr> {
+        sign_in::Entity::find_by_id(id)
+            .filter(sign_in::COLUMN.user_id.eq(owner))
+            .one(db.read())
+            .await
+    }
+}
 
 /// Finds one that has not expired.
 pub async fn find(db: &Db, id: &str, now: DateTime<Utc>) -> Result<Option<SignIn>, DbErr> {
@@ -26,17 +37,41 @@ pub async fn save(db: &Db, sign_in: SignIn, now: DateTime<Utc>) -> Result<(), Db
     tx.commit().await
 }
 
-/// Notes that it is in use.
+/// Notes that it is in use, unless it has ended in the meantime.
 pub async fn seen(
     db: &Db,
-    sign_in: SignIn,
+    id: &str,
     now: DateTime<Utc>,
     expires_at: DateTime<Utc>,
 ) -> Result<(), DbErr> {
-    let mut sign_in = sign_in.into_active_model();
-    sign_in.seen_at = Set(now);
-    sign_in.expires_at = Set(expires_at);
-    sign_in.update(db.write()).await.map(drop)
+    use sea_orm::sea_query::Expr;
+    sign_in::Entity::update_many()
+        .col_expr(sign_in::Column::SeenAt, Expr::value(now))
+        .col_expr(sign_in::Column::ExpiresAt, Expr::value(expires_at))
+        .filter(sign_in::COLUMN.id.eq(id))
+        .exec(db.write())
+        .await
+        .map(drop)
+}
+
+/// Where a person is signed in, the one used last first.
+pub async fn of(db: &Db, user: UserId, now: DateTime<Utc>) -> Result<Vec<SignIn>, DbErr> {
+    sign_in::Entity::find()
+        .filter(sign_in::COLUMN.user_id.eq(user))
+        .filter(sign_in::COLUMN.expires_at.gt(now))
+        .order_by_desc(sign_in::COLUMN.seen_at)
+        .order_by_desc(sign_in::COLUMN.created_at)
+        .all(db.read())
+        .await
+}
+
+/// Whether a person is signed in from an address.
+pub async fn known(db: &Db, user: UserId, ip: &str, now: DateTime<Utc>) -> Result<bool, DbErr> {
+    let here = sign_in::Entity::find()
+        .filter(sign_in::COLUMN.user_id.eq(user))
+        .filter(sign_in::COLUMN.ip.eq(ip))
+        .filter(sign_in::COLUMN.expires_at.gt(now));
+    Ok(here.count(db.read()).await? > 0)
 }
 
 /// Signs a browser out.

@@ -1,8 +1,9 @@
 //! People.
 
 use sea_orm::{
-    ActiveModelTrait as _, ColumnTrait as _, ConnectionTrait, DbErr, EntityTrait as _,
-    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, Set,
+    ActiveModelTrait as _, ColumnTrait as _, ConnectionTrait, DatabaseTransaction, DbBackend,
+    DbErr, EntityTrait as _, IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _,
+    QueryOrder as _, QuerySelect as _,
 };
 
 use super::{
@@ -24,15 +25,29 @@ pub async fn find(db: &Db, id: UserId) -> Result<Option<User>, DbErr> {
     user::Entity::find_by_id(id).one(db.read()).await
 }
 
-/// Finds a person by login, whatever its case.
+/// Finds a person by login or by e-mail address, whatever the case. No login has an `@`.
 pub async fn by_login(db: &Db, login: &str) -> Result<Option<User>, DbErr> {
     let key = login.trim().to_lowercase();
-    user::Entity::find().filter(user::COLUMN.login_key.eq(key)).one(db.read()).await
+    let column = if key.contains('@') {
+        user::COLUMN.email_key.eq(key)
+    } else {
+        user::COLUMN.login_key.eq(key)
+    };
+    user::Entity::find().filter(column).one(db.read()).await
 }
 
 /// Everybody, by login.
 pub async fn all(db: &Db) -> Result<Vec<User>, DbErr> {
     user::Entity::find().order_by_asc(user::COLUMN.login_key).all(db.read()).await
+}
+
+/// A page of everybody by id, after a cursor.
+pub async fn page(db: &Db, after: Option<UserId>, limit: u64) -> Result<Vec<User>, DbErr> {
+    let mut query = user::Entity::find().order_by_asc(user::COLUMN.id).limit(limit);
+    if let Some(after) = after {
+        query = query.filter(user::COLUMN.id.gt(after));
+    }
+    query.all(db.read()).await
 }
 
 /// Whether anybody has an account.
@@ -60,7 +75,7 @@ async fn taken(db: &impl ConnectionTrait, user: &User) -> Result<Option<Taken>, 
 
 /// Adds a person.
 pub async fn create(db: &Db, user: User) -> Result<Result<User, Taken>, DbErr> {
-    let tx = db.begin().await?;
+    let tx = alone(db).await?;
     if let Some(taken) = taken(&tx, &user).await? {
         return Ok(Err(taken));
     }
@@ -71,7 +86,7 @@ pub async fn create(db: &Db, user: User) -> Result<Result<User, Taken>, DbErr> {
 
 /// Adds the first person, and nobody if there is one already.
 pub async fn create_first(db: &Db, user: User) -> Result<Option<User>, DbErr> {
-    let tx = db.begin().await?;
+    let tx = alone(db).await?;
     if user::Entity::find().count(&tx).await? > 0 {
         return Ok(None);
     }
@@ -91,15 +106,22 @@ pub enum Refused {
     Gone,
 }
 
-/// Stores all fields of a person, unless that leaves no active admin.
-pub async fn update(db: &Db, user: User) -> Result<Result<User, Refused>, DbErr> {
-    let tx = db.begin().await?;
+/// Changes a person, unless that leaves no active admin.
+///
+/// The change is made to the row as it is inside the transaction, so that two changes at the same
+/// time do not undo each other.
+pub async fn update(
+    db: &Db,
+    id: UserId,
+    change: impl FnOnce(&mut User),
+) -> Result<Result<User, Refused>, DbErr> {
+    let tx = alone(db).await?;
+    let Some(mut user) = user::Entity::find_by_id(id).one(&tx).await? else {
+        return Ok(Err(Refused::Gone));
+    };
+    change(&mut user);
     if let Some(taken) = taken(&tx, &user).await? {
         return Ok(Err(Refused::Taken(taken)));
-    }
-    let id = user.id;
-    if user::Entity::find_by_id(id).one(&tx).await?.is_none() {
-        return Ok(Err(Refused::Gone));
     }
     let user = user.into_active_model().reset_all().update(&tx).await?;
     if active_admins(&tx).await? == 0 {
@@ -112,7 +134,7 @@ pub async fn update(db: &Db, user: User) -> Result<Result<User, Refused>, DbErr>
 /// Removes a person who has no projects left, unless that leaves no active admin.
 pub async fn delete(db: &Db, id: UserId) -> Result<Result<(), Refused>, DbErr> {
     use super::entity::project;
-    let tx = db.begin().await?;
+    let tx = alone(db).await?;
     let projects =
         project::Entity::find().filter(project::COLUMN.owner_id.eq(id)).count(&tx).await?;
     if projects > 0 {
@@ -135,12 +157,29 @@ pub async fn signed_in(
     user: User,
     rehashed: Option<String>,
 ) -> Result<(), DbErr> {
-    let mut user = user.into_active_model();
-    user.last_login_at = Set(Some(clock.now()));
+    use sea_orm::sea_query::{Expr, ExprTrait as _};
+    let mut update = user::Entity::update_many()
+        .col_expr(user::Column::LastLoginAt, Expr::value(clock.now()))
+        .filter(user::COLUMN.id.eq(user.id));
     if let Some(hash) = rehashed {
-        user.password_hash = Set(hash);
+        // Not if the password was changed in the meantime.
+        let same = Expr::col(user::Column::PasswordHash).eq(user.password_hash);
+        let hash = Expr::case(same, hash).finally(Expr::col(user::Column::PasswordHash));
+        update = update.col_expr(user::Column::PasswordHash, hash.into());
     }
-    user.update(db.write()).await.map(drop)
+    update.exec(db.write()).await.map(drop)
+}
+
+/// A transaction that nobody else who adds, changes or removes people runs beside.
+///
+/// SQLite has one writer anyway. PostgreSQL would let two at once each count the other's admin.
+async fn alone(db: &Db) -> Result<DatabaseTransaction, DbErr> {
+    const PEOPLE: &str = "select pg_advisory_xact_lock(7400)";
+    let tx = db.begin().await?;
+    if tx.get_database_backend() == DbBackend::Postgres {
+        tx.execute_unprepared(PEOPLE).await?;
+    }
+    Ok(tx)
 }
 
 async fn active_admins(db: &impl ConnectionTrait) -> Result<u64, DbErr> {

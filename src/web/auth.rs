@@ -1,9 +1,16 @@
 //! Signing in and out.
 
+use std::{net::IpAddr, sync::PoisonError, time::Duration};
+
 use actix_session::Session;
-use actix_web::{HttpRequest, HttpResponse, http::StatusCode, web::Data};
+use actix_web::{
+    HttpRequest, HttpResponse,
+    http::{StatusCode, header},
+    web::Data,
+};
 use anyhow::Context as _;
 use askama::Template;
+use chrono::TimeDelta;
 use serde::Deserialize;
 
 use super::{
@@ -11,14 +18,21 @@ use super::{
     extract::{Form, Query},
     guard::USER_KEY,
     page::{Frame, html, see_other},
-    sign_ins::{IP_KEY, USER_AGENT_KEY},
+    proxy,
+    sign_ins::{IP_KEY, MARK_KEY, USER_AGENT_KEY},
 };
 use crate::{
     app::App,
-    domain::login::PASSWORD_MAX,
+    domain::{
+        login::PASSWORD_MAX,
+        throttle::{self, Limits},
+    },
     engine::passwords::Verdict,
-    store::{entity::user::Model as User, users},
+    store::{entity::user::Model as User, sign_ins, users},
 };
+
+/// The longest that is looked up: that of an address.
+const LOGIN_MAX: usize = 254;
 
 #[derive(Template)]
 #[template(path = "auth/sign_in.html")]
@@ -67,18 +81,39 @@ pub async fn sign_in(
     Form(Credentials { login, password, next }): Form<Credentials>,
 ) -> Result<HttpResponse, Error> {
     let next = next.filter(|next| is_local(next));
-    let user = users::by_login(&app.db, &login).await?;
-    let Some((user, rehashed)) = proven(&app, user, password).await? else {
-        let login = login.chars().take(100).collect();
-        let refused = Some(Refused {
-            title: "Login or password is wrong",
-            advice: "Check both and try again.".into(),
-        });
-        let mut answer = html(SignIn { frame, login, next, host: host(&app), refused })?;
-        *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
-        return Ok(answer);
+    let user = match login.len() {
+        ..=LOGIN_MAX => users::by_login(&app.db, &login).await?,
+        _ => None,
     };
-    begin(&session, &request, &user)?;
+    let tries = Tries::of(&app, &request, &login, user.as_ref()).await?;
+    let refuse = |refused: Refused, status| {
+        let login = login.chars().take(LOGIN_MAX).collect();
+        let refused = Some(refused);
+        let mut answer =
+            html(SignIn { frame, login, next: next.clone(), host: host(&app), refused })?;
+        *answer.status_mut() = status;
+        Ok(answer)
+    };
+    let wait = match tries.begin(&app) {
+        Ok(wait) => wait,
+        Err(wait) => {
+            let advice = format!("Try again in {} s.", seconds(wait));
+            let refused = Refused { title: "That was too often", advice };
+            let mut answer = refuse(refused, StatusCode::TOO_MANY_REQUESTS)?;
+            answer.headers_mut().insert(header::RETRY_AFTER, seconds(wait).into());
+            return Ok(answer);
+        }
+    };
+    let Some((user, rehashed)) = proven(&app, user, password).await? else {
+        let advice = match seconds(wait) {
+            0 => "Check both and try again.".to_owned(),
+            wait => format!("Check both and try again in {wait} s."),
+        };
+        let refused = Refused { title: "Login or password is wrong", advice };
+        return refuse(refused, StatusCode::UNPROCESSABLE_ENTITY);
+    };
+    tries.succeeded(&app);
+    begin(&app, &session, &request, &user)?;
     users::signed_in(&app.db, app.clock.as_ref(), user, rehashed).await?;
     Ok(see_other(&app, next.as_deref().unwrap_or("/")))
 }
@@ -90,19 +125,95 @@ pub async fn sign_out(app: Data<App>, session: Session) -> HttpResponse {
 }
 
 /// Signs this browser in, under a new key.
-pub(super) fn begin(session: &Session, request: &HttpRequest, user: &User) -> Result<(), Error> {
+pub(super) fn begin(
+    app: &App,
+    session: &Session,
+    request: &HttpRequest,
+    user: &User,
+) -> Result<(), Error> {
+    let keep = |key: &str, value: String| session.insert(key, value).context("a sign-in");
     session.clear();
     session.renew();
-    session.insert(USER_KEY, user.id).context("starting a sign-in")?;
-    if let Some(address) = request.peer_addr() {
-        session.insert(IP_KEY, address.ip().to_string()).context("starting a sign-in")?;
+    keep(USER_KEY, user.id.to_string())?;
+    keep(MARK_KEY, format!("{:032x}", app.entropy.bits()))?;
+    if let Some(address) = proxy::address(request) {
+        keep(IP_KEY, address.to_string())?;
     }
-    let agent = request.headers().get("user-agent").and_then(|agent| agent.to_str().ok());
+    let agent = request.headers().get(header::USER_AGENT).and_then(|agent| agent.to_str().ok());
     if let Some(agent) = agent {
-        let agent: String = agent.chars().take(200).collect();
-        session.insert(USER_AGENT_KEY, agent).context("starting a sign-in")?;
+        keep(USER_AGENT_KEY, agent.chars().take(200).collect())?;
     }
     Ok(())
+}
+
+/// What a try to sign in counts for: a login, and an address.
+pub(super) struct Tries {
+    login: String,
+    address: String,
+}
+
+impl Tries {
+    async fn of(
+        app: &App,
+        request: &HttpRequest,
+        login: &str,
+        user: Option<&User>,
+    ) -> Result<Self, Error> {
+        let ip = proxy::address(request);
+        let mut key = match user {
+            Some(user) => format!("login {}", user.login_key),
+            None => format!("login {}", login.trim().to_lowercase()),
+        };
+        // Who is signed in from here already counts apart, so that strangers elsewhere cannot
+        // keep a person out.
+        if let (Some(user), Some(ip)) = (user, ip)
+            && sign_ins::known(&app.db, user.id, &ip.to_string(), app.clock.now()).await?
+        {
+            key = format!("{key} at {ip}");
+        }
+        Ok(Self { login: key, address: address_key(ip) })
+    }
+
+    /// Tries of somebody who is signed in to prove who they are once more.
+    pub(super) fn of_person(request: &HttpRequest, user: &User) -> Self {
+        let login = format!("password of {}", user.id);
+        Self { login, address: address_key(proxy::address(request)) }
+    }
+
+    /// Tries to show the token of the first start.
+    pub(super) fn of_setup(request: &HttpRequest) -> Self {
+        let address = address_key(proxy::address(request));
+        Self { login: format!("setup from {address}"), address }
+    }
+
+    /// Begins one, unless it is too early: returns how long the next or this one has to wait.
+    pub(super) fn begin(&self, app: &App) -> Result<TimeDelta, TimeDelta> {
+        let mut throttle = app.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        throttle.begin(&self.keys(), app.clock.now())
+    }
+
+    pub(super) fn succeeded(&self, app: &App) {
+        let mut throttle = app.throttle.lock().unwrap_or_else(PoisonError::into_inner);
+        throttle.succeeded(&self.keys());
+    }
+
+    fn keys(&self) -> [(&str, Limits); 2] {
+        [(&self.login, throttle::LOGIN), (&self.address, throttle::ADDRESS)]
+    }
+}
+
+fn address_key(ip: Option<IpAddr>) -> String {
+    ip.map_or_else(String::new, |ip| format!("address {}", proxy::network(ip)))
+}
+
+/// Whole seconds, rounded up.
+fn seconds(wait: TimeDelta) -> i64 {
+    (wait + TimeDelta::milliseconds(999)).num_seconds()
+}
+
+/// A wait as an error.
+pub(super) fn too_many(wait: TimeDelta) -> Error {
+    Error::TooMany(Duration::from_secs(seconds(wait).max(1).cast_unsigned()))
 }
 
 /// The person, if the password is theirs and they may come in, with a new hash where one is due.

@@ -18,7 +18,10 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{extract::Wants, page::Frame};
-use crate::{app::App, store::DbErr};
+use crate::{
+    app::{App, accounts::AccountError},
+    store::DbErr,
+};
 
 /// An answer other than the one the visitor hoped for.
 ///
@@ -44,8 +47,11 @@ pub enum Error {
     TooLarge(String),
     #[error("{0}")]
     MediaType(String),
-    #[error("That address does not take {0}.")]
-    Method(String),
+    #[error("That address does not take {method}. It takes {allowed}.")]
+    Method { method: String, allowed: String },
+    /// A JSON body that does not have the form of what is taken, by the field where it shows.
+    #[error("The body is not what this address takes.")]
+    Body { field: String, message: String },
     #[error("That was too often. Try again in {} s.", .0.as_secs().max(1))]
     TooMany(Duration),
     #[error("{0}")]
@@ -64,6 +70,20 @@ impl Error {
     }
 }
 
+impl From<AccountError> for Error {
+    fn from(err: AccountError) -> Self {
+        match err {
+            AccountError::Fields(fields) => Self::Fields(fields),
+            AccountError::Gone => Self::NotFound,
+            AccountError::Failed(err) => Self::Internal(err),
+            err
+            @ (AccountError::LastAdmin | AccountError::HasProjects(_) | AccountError::SetUp) => {
+                Self::Conflict(err.to_string())
+            }
+        }
+    }
+}
+
 impl From<DbErr> for Error {
     fn from(err: DbErr) -> Self {
         match err {
@@ -79,11 +99,13 @@ impl ResponseError for Error {
             Self::NotFound => StatusCode::NOT_FOUND,
             Self::SignedOut => StatusCode::UNAUTHORIZED,
             Self::CrossSite | Self::Scope(_) => StatusCode::FORBIDDEN,
-            Self::Invalid(_) | Self::Fields(_) => StatusCode::UNPROCESSABLE_ENTITY,
+            Self::Invalid(_) | Self::Fields(_) | Self::Body { .. } => {
+                StatusCode::UNPROCESSABLE_ENTITY
+            }
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
-            Self::Method(_) => StatusCode::METHOD_NOT_ALLOWED,
+            Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,
             Self::Internal(_) => StatusCode::INTERNAL_SERVER_ERROR,
@@ -112,6 +134,7 @@ impl Problem {
             Error::Fields(fields) => {
                 fields.iter().map(|(name, text)| ((*name).to_owned(), text.clone())).collect()
             }
+            Error::Body { field, message } => BTreeMap::from([(field.clone(), message.clone())]),
             _ => BTreeMap::new(),
         };
         Self {
@@ -155,6 +178,11 @@ pub async fn render(
         let seconds = wait.as_secs().max(1);
         answer.headers_mut().insert(header::RETRY_AFTER, header::HeaderValue::from(seconds));
     }
+    if let Error::Method { allowed, .. } = error
+        && let Ok(allowed) = header::HeaderValue::from_str(allowed)
+    {
+        answer.headers_mut().insert(header::ALLOW, allowed);
+    }
     Ok(response.into_response(answer))
 }
 
@@ -176,7 +204,7 @@ fn answer(request: &HttpRequest, error: &Error) -> askama::Result<HttpResponse> 
         return Ok(answer.content_type("application/problem+json").body(problem));
     }
     let frame = Frame::of(request);
-    let sign_in = format!("{}/sign-in", frame.base);
+    let sign_in = sign_in(request, &frame.base);
     let details = match error {
         Error::Fields(fields) => fields.values().cloned().collect(),
         _ => Vec::new(),
@@ -201,4 +229,15 @@ fn answer(request: &HttpRequest, error: &Error) -> askama::Result<HttpResponse> 
             .insert_header(("hx-reswap", "beforeend"))
             .body(page.as_toast().render()?),
     })
+}
+
+/// The sign-in page, which leads back to where the visitor wanted to go.
+fn sign_in(request: &HttpRequest, base: &str) -> String {
+    let path = request.uri().path_and_query().map_or("/", |path| path.as_str());
+    let path = path.strip_prefix(base).unwrap_or(path);
+    if request.method() != actix_web::http::Method::GET || matches!(path, "" | "/") {
+        return format!("{base}/sign-in");
+    }
+    let next: String = url::form_urlencoded::byte_serialize(path.as_bytes()).collect();
+    format!("{base}/sign-in?next={next}")
 }

@@ -3,11 +3,15 @@
 use std::future::{Ready, ready};
 
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError};
-use futures_util::future::{FutureExt as _, LocalBoxFuture};
+use bytes::BytesMut;
+use futures_util::{
+    StreamExt as _,
+    future::{FutureExt as _, LocalBoxFuture},
+};
 use serde::de::DeserializeOwned;
 
-use super::{error::Error, page::Frame};
-use crate::store::entity::user::Model as User;
+use super::{error::Error, page::Frame, proxy};
+use crate::{app::Actor, domain::token::Scope, store::entity::user::Model as User};
 
 /// The signed-in person, on routes that are for signed-in people.
 pub struct CurrentUser(pub User);
@@ -18,6 +22,31 @@ impl FromRequest for CurrentUser {
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
         ready(fetched(request).map(Self))
+    }
+}
+
+/// The most that the visitor may do: less than their rights where they came with a token.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Ceiling(pub Scope);
+
+impl FromRequest for Ceiling {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(fetched(request))
+    }
+}
+
+/// Who acts, for the audit log: the visitor, whom a guard may have let in, and their address.
+impl FromRequest for Actor {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        let user = request.extensions().get::<User>().map(|user| user.id);
+        let ip = proxy::address(request).map(|address| address.to_string());
+        ready(Ok(Self { user, ip }))
     }
 }
 
@@ -68,8 +97,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
                 Err(err) => err,
             };
             Err(match err.as_error::<UrlencodedError>() {
-                Some(UrlencodedError::Overflow { .. }) => too_large(),
-                Some(UrlencodedError::Payload(PayloadError::Overflow)) => too_large(),
+                Some(UrlencodedError::Overflow { .. }) => too_large(BODY_MAX),
+                Some(UrlencodedError::Payload(PayloadError::Overflow)) => too_large(BODY_MAX),
                 Some(UrlencodedError::ContentType) => {
                     Error::MediaType("Send this form as application/x-www-form-urlencoded.".into())
                 }
@@ -80,38 +109,73 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     }
 }
 
-/// A JSON body of the API.
+/// A JSON body of the API. One that does not fit is answered with the field where it shows.
 pub struct Json<T>(pub T);
 
 impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
-    #[expect(clippy::disallowed_types, reason = "the one place that wraps it")]
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        use actix_web::error::JsonPayloadError;
-        let json = actix_web::web::Json::<T>::from_request(request, payload);
+        let is_json = request.content_type().trim().eq_ignore_ascii_case("application/json");
+        let mut payload = payload.take();
         async move {
-            let err = match json.await {
-                Ok(json) => return Ok(Self(json.into_inner())),
-                Err(err) => err,
-            };
-            Err(match err.as_error::<JsonPayloadError>() {
-                Some(
-                    JsonPayloadError::OverflowKnownLength { .. }
-                    | JsonPayloadError::Overflow { .. },
-                ) => too_large(),
-                Some(JsonPayloadError::ContentType) => {
-                    Error::MediaType("Send JSON, with Content-Type: application/json.".into())
-                }
-                Some(JsonPayloadError::Deserialize(err)) => {
-                    Error::Invalid(format!("The body is not what this address takes: {err}."))
-                }
-                _ => Error::Invalid(format!("The body could not be read: {err}.")),
-            })
+            if !is_json {
+                let message = "Send JSON, with Content-Type: application/json.";
+                return Err(Error::MediaType(message.into()));
+            }
+            let body = read(&mut payload, BODY_MAX).await?;
+            let mut json = serde_json::Deserializer::from_slice(&body);
+            let value = serde_path_to_error::deserialize(&mut json).map_err(misfit)?;
+            let end = json.end();
+            end.map_err(|err| Error::Invalid(format!("The body is not JSON: {err}.")))?;
+            Ok(Self(value))
         }
         .boxed_local()
     }
+}
+
+/// Reads a body of at most so many bytes.
+pub(super) async fn read(payload: &mut Payload, at_most: usize) -> Result<BytesMut, Error> {
+    let mut body = BytesMut::new();
+    while let Some(chunk) = payload.next().await {
+        let chunk = match chunk {
+            Ok(chunk) => chunk,
+            Err(PayloadError::Overflow) => return Err(too_large(at_most)),
+            Err(err) => return Err(Error::Invalid(format!("The body could not be read: {err}."))),
+        };
+        if body.len() + chunk.len() > at_most {
+            return Err(too_large(at_most));
+        }
+        body.extend_from_slice(&chunk);
+    }
+    Ok(body)
+}
+
+/// Says where a body does not fit, as far as serde tells.
+fn misfit(err: serde_path_to_error::Error<serde_json::Error>) -> Error {
+    let mut field = err.path().to_string();
+    let err = err.into_inner();
+    if !err.is_data() {
+        return Error::Invalid(format!("The body is not JSON: {err}."));
+    }
+    // Without the position in the text, which says nothing to a script.
+    let text = err.to_string();
+    let text = text.rsplit_once(" at line ").map_or(text.as_str(), |(text, _)| text);
+    let (text, named) = match text.split('`').collect::<Vec<_>>()[..] {
+        ["missing field ", name, ..] => ("This field is missing.".to_owned(), Some(name)),
+        ["unknown field ", name, ..] => ("There is no such field.".to_owned(), Some(name)),
+        _ => (format!("{text}."), None),
+    };
+    match named {
+        // For an unknown field the path ends in it already.
+        Some(name) if field == "." => field = name.to_owned(),
+        Some(name) if !field.ends_with(name) => field = format!("{field}.{name}"),
+        _ => {}
+    }
+    let mut letters = text.chars();
+    let first = letters.next().into_iter().flat_map(char::to_uppercase);
+    Error::Body { field, message: first.chain(letters).collect() }
 }
 
 /// The query of an address.
@@ -130,8 +194,8 @@ impl<T: DeserializeOwned + 'static> FromRequest for Query<T> {
     }
 }
 
-fn too_large() -> Error {
-    Error::TooLarge(format!("Keep it under {} KiB.", BODY_MAX / 1024))
+fn too_large(at_most: usize) -> Error {
+    Error::TooLarge(format!("Keep it under {} KiB.", at_most / 1024))
 }
 
 /// Whether htmx asked, and will swap the answer into the page it is on.

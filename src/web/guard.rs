@@ -16,8 +16,8 @@ use chrono::TimeDelta;
 
 use super::{
     error::{Error, is_api},
-    extract::Fetched,
-    token_hash,
+    extract::{Ceiling, Fetched},
+    proxy, token_hash,
 };
 use crate::{
     app::App,
@@ -33,7 +33,7 @@ pub async fn signed_in(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
-    let user = visitor(&request, needed(&request)).await;
+    let user = visiting(&request).await;
     admit(request, next, user.map(|user| (user, ()))).await
 }
 
@@ -54,7 +54,7 @@ pub async fn owner<T: OwnedRow + Clone + 'static>(
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let found = async {
-        let user = visitor(&request, needed(&request)).await?;
+        let user = visiting(&request).await?;
         let id = id::<T::Id>(&request)?;
         let row = T::find_owned(&app(&request)?.db, user.id, id).await?;
         Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
@@ -130,7 +130,8 @@ pub async fn same_site(
             "Forge is not known under this name. Open it under its public address.".into(),
         )));
     }
-    if request.method().is_safe() || bearer(&request).is_some() || came_from_here(&request) {
+    let by_token = is_api(request.request()) && bearer(&request).is_some();
+    if request.method().is_safe() || by_token || came_from_here(&request) {
         Ok(next.call(request).await?.map_into_boxed_body())
     } else {
         Ok(request.error_response(Error::CrossSite))
@@ -142,34 +143,50 @@ fn needed(request: &ServiceRequest) -> Scope {
     if request.method().is_safe() { Scope::Read } else { Scope::Write }
 }
 
-/// Who asks: by a token on the API, else by the sign-in cookie.
-async fn visitor(request: &ServiceRequest, needed: Scope) -> Result<User, Error> {
+/// Who asks: by a token on the API, else by the sign-in cookie. With the most they may do.
+async fn visitor(request: &ServiceRequest) -> Result<(User, Scope), Error> {
     let app = app(request)?;
-    let user = match bearer(request).filter(|_| is_api(request.request())) {
+    let (user, scope) = match bearer(request).filter(|_| is_api(request.request())) {
         Some(token) => {
             let now = app.clock.now();
             let token = api_tokens::by_hash(&app.db, &token_hash(token), now).await?;
             let token = token.ok_or(Error::SignedOut)?;
-            let user = users::find(&app.db, token.user_id).await?;
-            if token.scope < needed {
-                return Err(Error::Scope(needed));
-            }
             if token.last_used_at.is_none_or(|at| now - at > TimeDelta::minutes(1)) {
-                api_tokens::used(&app.db, token, now).await?;
+                api_tokens::used(&app.db, token.id, now).await?;
             }
-            user
+            (users::find(&app.db, token.user_id).await?, token.scope)
         }
         None => {
             let id = request.get_session().get::<UserId>(USER_KEY).ok().flatten();
-            users::find(&app.db, id.ok_or(Error::SignedOut)?).await?
+            (users::find(&app.db, id.ok_or(Error::SignedOut)?).await?, Scope::Admin)
         }
     };
-    user.filter(|user| user.disabled_at.is_none()).ok_or(Error::SignedOut)
+    let user = user.filter(|user| user.disabled_at.is_none()).ok_or(Error::SignedOut)?;
+    let most = if user.admin { Scope::Admin } else { Scope::Write };
+    Ok((user, scope.min(most)))
+}
+
+/// A visitor who may do what the request asks for, as far as that depends on the token alone.
+async fn visiting(request: &ServiceRequest) -> Result<User, Error> {
+    let (user, scope) = visitor(request).await?;
+    let needed = needed(request);
+    if scope < needed {
+        return Err(Error::Scope(needed));
+    }
+    request.extensions_mut().insert(Ceiling(scope));
+    Ok(user)
 }
 
 async fn visiting_admin(request: &ServiceRequest) -> Result<User, Error> {
-    let user = visitor(request, Scope::Admin).await?;
-    if user.admin { Ok(user) } else { Err(Error::NotFound) }
+    let (user, scope) = visitor(request).await?;
+    if !user.admin {
+        return Err(Error::NotFound);
+    }
+    if scope < Scope::Admin {
+        return Err(Error::Scope(Scope::Admin));
+    }
+    request.extensions_mut().insert(Ceiling(scope));
+    Ok(user)
 }
 
 fn bearer(request: &ServiceRequest) -> Option<&str> {
@@ -191,8 +208,7 @@ fn app(request: &ServiceRequest) -> Result<&Data<App>, Error> {
 /// Whether the site is called by a name that is its own: the public one, or one of loopback.
 fn known_host(request: &ServiceRequest) -> Result<bool, Error> {
     let config = &app(request)?.config;
-    let info = request.connection_info();
-    let host = info.host();
+    let host = proxy::host(request.request());
     let name = host.rsplit_once(':').map_or(host, |(name, _)| name).trim_matches(['[', ']']);
     let loopback = name == "localhost"
         || name.parse::<std::net::IpAddr>().is_ok_and(|address| address.is_loopback());
@@ -202,13 +218,18 @@ fn known_host(request: &ServiceRequest) -> Result<bool, Error> {
     })
 }
 
+/// Whether a browser, or something that is none, asks from a page of this site.
 fn came_from_here(request: &ServiceRequest) -> bool {
     let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
     match (text("sec-fetch-site"), text(header::ORIGIN.as_str())) {
         (Some(site), _) => matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => origin
-            .split_once("://")
-            .is_some_and(|(_, host)| host == request.connection_info().host()),
+        (None, Some(origin)) => {
+            let public = app(request).ok().and_then(|app| app.config.server.public_url.clone());
+            public.is_some_and(|url| url.origin().ascii_serialization() == origin)
+                || origin
+                    .split_once("://")
+                    .is_some_and(|(_, host)| host == proxy::host(request.request()))
+        }
         (None, None) => true,
     }
 }

@@ -1,17 +1,30 @@
 //! The site: routes, pages, fragments and event streams.
 
+mod account;
+mod actor;
+pub mod api;
 pub mod assets;
 mod auth;
 pub mod error;
 pub mod extract;
 pub mod guard;
 pub mod health;
+mod idempotency;
+pub mod live;
 pub mod page;
+pub mod providers;
+pub mod proxy;
+mod request_log;
 pub mod routes;
+pub mod rules;
+mod setup;
 pub mod sign_ins;
+mod users;
 
-use std::{fmt::Write as _, net::TcpListener, sync::Arc};
+use std::{net::TcpListener, sync::Arc};
 
+use crate::app::App;
+pub use crate::domain::token::hash as token_hash;
 use actix_session::{SessionMiddleware, config::PersistentSession};
 use actix_web::{
     HttpServer,
@@ -20,9 +33,6 @@ use actix_web::{
     middleware::{Compress, DefaultHeaders, from_fn},
     web::{self, Data},
 };
-use sha2::{Digest as _, Sha256};
-
-use crate::app::App;
 
 /// Scripts, styles and everything else from this site alone; no frames, no inline code.
 const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; \
@@ -34,6 +44,7 @@ const POLICY: &str = "default-src 'none'; script-src 'self'; style-src 'self'; i
 /// `cookie_key` is what sign-in cookies are encrypted with.
 pub fn serve(listener: TcpListener, app: App, cookie_key: Key) -> std::io::Result<Server> {
     let workers = app.config.server.workers;
+    let patience = app.config.server.shutdown_seconds;
     let base = app.config.base_path();
     let app = Arc::new(app);
     let server = HttpServer::new(move || {
@@ -54,32 +65,20 @@ pub fn serve(listener: TcpListener, app: App, cookie_key: Key) -> std::io::Resul
             .add(("referrer-policy", "same-origin"))
             .add(("x-frame-options", "DENY"))
             .add(("cross-origin-opener-policy", "same-origin"));
-        let limits = (
-            web::FormConfig::default().limit(extract::BODY_MAX),
-            web::JsonConfig::default().limit(extract::BODY_MAX),
-        );
         actix_web::App::new()
             .app_data(Data::from(app.clone()))
-            .app_data(limits.0)
-            .app_data(limits.1)
+            .app_data(web::FormConfig::default().limit(extract::BODY_MAX))
             .wrap(Compress::default())
             .wrap(from_fn(error::render))
             .wrap(from_fn(guard::set_up))
             .wrap(from_fn(guard::same_site))
             .wrap(sign_ins)
             .wrap(from_fn(error::render))
+            .wrap(from_fn(request_log::log))
             .wrap(headers)
             .service(web::scope(&base).configure(routes::mount))
             .default_service(web::to(routes::nothing))
     });
-    Ok(server.workers(workers).disable_signals().listen(listener)?.run())
-}
-
-/// What is stored of a token or of a cookie's key: enough to find it, not to use it.
-pub fn token_hash(token: &str) -> String {
-    let mut text = String::with_capacity(64);
-    for byte in Sha256::digest(token.as_bytes()) {
-        let _ = write!(text, "{byte:02x}");
-    }
-    text
+    let server = server.workers(workers).shutdown_timeout(patience);
+    Ok(server.disable_signals().listen(listener)?.run())
 }

@@ -15,6 +15,8 @@ pub struct Frame {
     pub assets: String,
     /// Nobody on the pages before sign-in.
     pub person: Option<Person>,
+    /// The path that was asked for, below the base.
+    pub path: String,
     /// The server's clock, RFC 3339, for ages that the page counts on.
     pub now: String,
 }
@@ -37,7 +39,19 @@ impl Frame {
         let base = app.config.base_path();
         let assets = format!("{base}/static/{}", assets::version());
         let person = request.extensions().get::<User>().map(Person::of);
-        Self { base, assets, person, now: app.clock.now().to_rfc3339() }
+        let path = request.path();
+        let path = path.strip_prefix(&base).unwrap_or(path).to_owned();
+        Self { base, assets, person, path, now: app.clock.now().to_rfc3339() }
+    }
+
+    /// Whether the page is the one at a path or below it, for the link that leads there.
+    pub fn is_at(&self, place: &str) -> bool {
+        let rest = self.path.strip_prefix(place);
+        rest.is_some_and(|rest| rest.is_empty() || rest.starts_with('/'))
+    }
+
+    pub fn is_admin(&self) -> bool {
+        self.person.as_ref().is_some_and(|person| person.admin)
     }
 
     /// One of the symbols of `static/icons.svg`. Its meaning is always in words beside it.

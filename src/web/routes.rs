@@ -3,7 +3,7 @@
 //! The table is data, so that `tests/it/access.rs` can walk it and knock on every door as someone
 //! who should not get in. An address that is not in the table does not exist.
 
-use std::marker::PhantomData;
+use std::{future::ready, marker::PhantomData};
 
 use actix_web::{
     FromRequest, Handler, HttpRequest, Responder, Route,
@@ -12,12 +12,23 @@ use actix_web::{
     web::{self, ServiceConfig},
 };
 
-use super::{assets, auth, error::Error, guard, health};
-use crate::store::{AdminRow, OwnedRow};
+use super::{
+    account, api, assets, auth, error::Error, guard, health, idempotency, providers, rules, setup,
+    users,
+};
+use crate::store::{
+    AdminRow, OwnedRow,
+    entity::{
+        api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+        sign_in::Model as SignIn, user::Model as User,
+    },
+};
 
 /// The pages, then the API.
 pub fn table() -> Vec<Entry> {
-    pages()
+    let mut table = pages();
+    table.extend(api());
+    table
 }
 
 #[rustfmt::skip]
@@ -27,9 +38,69 @@ fn pages() -> Vec<Entry> {
         Anyone::get  ("/health/ready", health::ready),
         Anyone::get  ("/static/{version}/{path:.*}", assets::file),
 
-        Anyone::get  ("/sign-in",      auth::form),
-        Anyone::post ("/sign-in",      auth::sign_in),
-        Anyone::post ("/sign-out",     auth::sign_out),
+        Anyone::get  ("/setup",    setup::form),
+        Anyone::post ("/setup",    setup::set_up),
+        Anyone::get  ("/sign-in",  auth::form),
+        Anyone::post ("/sign-in",  auth::sign_in),
+        Anyone::post ("/sign-out", auth::sign_out),
+
+        SignedIn::get  ("/account",                account::show),
+        SignedIn::post ("/account",                account::save),
+        SignedIn::post ("/account/password",       account::change_password),
+        SignedIn::post ("/account/sign-ins/end",   account::end_others),
+        SignedIn::post ("/account/tokens",         account::create_token),
+        Owner::<SignIn>::post   ("/account/sign-ins/{id}/end",  account::end),
+        Owner::<ApiToken>::post ("/account/tokens/{id}/revoke", account::revoke_token),
+
+        Admin::get  ("/admin/users", users::index),
+        Admin::post ("/admin/users", users::add),
+        Managed::<User>::get  ("/admin/users/{id}",          users::edit),
+        Managed::<User>::post ("/admin/users/{id}",          users::save),
+        Managed::<User>::post ("/admin/users/{id}/password", users::set_password),
+        Managed::<User>::post ("/admin/users/{id}/disable",  users::disable),
+        Managed::<User>::post ("/admin/users/{id}/enable",   users::enable),
+        Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
+        Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
+
+        Admin::get   ("/providers",     providers::index),
+        Admin::post  ("/providers",     providers::create),
+        Admin::get   ("/providers/new", providers::new),
+        Managed::<Provider>::get  ("/providers/{id}",         providers::show),
+        Managed::<Provider>::post ("/providers/{id}",         providers::update),
+        Managed::<Provider>::post ("/providers/{id}/test",    providers::test),
+        Managed::<Provider>::post ("/providers/{id}/refresh", providers::refresh),
+        Managed::<Provider>::get  ("/providers/{id}/models",  providers::models),
+        Managed::<Provider>::post ("/providers/{id}/models",  providers::choose),
+        Managed::<Provider>::post ("/providers/{id}/disable", providers::disable),
+        Managed::<Provider>::post ("/providers/{id}/enable",  providers::enable),
+        Managed::<Provider>::post ("/providers/{id}/delete",  providers::delete),
+
+        Admin::get   ("/rules",        rules::of_everybody),
+        Admin::post  ("/rules",        rules::add_for_everybody),
+        Admin::post  ("/rules/change", rules::change_for_everybody),
+        Admin::get   ("/rules/try",    rules::try_for_everybody),
+        Owner::<Project>::get  ("/projects/{id}/rules",        rules::of_project),
+        Owner::<Project>::post ("/projects/{id}/rules",        rules::add_to_project),
+        Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
+        Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
+    ]
+}
+
+#[rustfmt::skip]
+fn api() -> Vec<Entry> {
+    vec![
+        Anyone::get   ("/api/v1/openapi.json", api::openapi),
+        SignedIn::get ("/api/v1/me",           api::me::show),
+
+        Admin::get    ("/api/v1/users", api::users::index),
+        Admin::create ("/api/v1/users", api::users::create),
+        Managed::<User>::get    ("/api/v1/users/{id}", api::users::show),
+        Managed::<User>::patch  ("/api/v1/users/{id}", api::users::change),
+        Managed::<User>::delete ("/api/v1/users/{id}", api::users::delete),
+
+        SignedIn::get    ("/api/v1/tokens", api::tokens::index),
+        SignedIn::create ("/api/v1/tokens", api::tokens::create),
+        Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
     ]
 }
 
@@ -37,6 +108,8 @@ pub struct Entry {
     pub access: Access,
     pub method: Method,
     pub path: &'static str,
+    /// Whether it takes an `Idempotency-Key`.
+    pub creates: bool,
     route: Route,
 }
 
@@ -59,10 +132,16 @@ pub fn mount(config: &mut ServiceConfig) {
         }
     }
     for (path, entries) in paths {
+        let methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        let allowed = methods.join(", ");
         let mut resource = web::resource(path);
         for entry in entries {
             resource = resource.route(entry.route);
         }
+        let wrong_method = move |request: HttpRequest| {
+            let (method, allowed) = (request.method().to_string(), allowed.clone());
+            ready(Err::<&'static str, _>(Error::Method { method, allowed }))
+        };
         config.service(resource.default_service(web::to(wrong_method)));
     }
 }
@@ -72,24 +151,20 @@ pub async fn nothing() -> Result<&'static str, Error> {
     Err(Error::NotFound)
 }
 
-async fn wrong_method(request: HttpRequest) -> Result<&'static str, Error> {
-    Err(Error::Method(request.method().to_string()))
-}
-
 /// Anyone at all.
-pub(super) struct Anyone;
+pub struct Anyone;
 
 /// Anyone with an account; what they see is their own.
-pub(super) struct SignedIn;
+pub struct SignedIn;
 
 /// Only admins. To everyone else there is nothing here.
-pub(super) struct Admin;
+pub struct Admin;
 
 /// Only the owner of the row that `{id}` names. To everyone else there is no such row.
-pub(super) struct Owner<T>(PhantomData<T>);
+pub struct Owner<T>(PhantomData<T>);
 
 /// Only admins, and only where the row that `{id}` names exists.
-pub(super) struct Managed<T>(PhantomData<T>);
+pub struct Managed<T>(PhantomData<T>);
 
 macro_rules! methods {
     ($($name:ident $method:ident),*) => {$(
@@ -98,18 +173,29 @@ macro_rules! methods {
             A: FromRequest + 'static,
         {
             let route = Self::hang(web::$name().to(handler));
-            Entry { access: Self::ACCESS, method: Method::$method, path, route }
+            Entry { access: Self::ACCESS, method: Method::$method, path, creates: false, route }
         }
     )*};
 }
 
 /// What stands between a request and a handler.
-pub(super) trait Door {
+pub trait Door {
     const ACCESS: Access;
 
     fn hang(route: Route) -> Route;
 
     methods!(get GET, post POST, put PUT, patch PATCH, delete DELETE, head HEAD);
+
+    /// A `POST` of the API that creates: sent again with its `Idempotency-Key`, it is answered
+    /// again and not done again.
+    fn create<A>(path: &'static str, handler: impl Handler<A, Output: Responder + 'static>) -> Entry
+    where
+        A: FromRequest + 'static,
+    {
+        let route = web::post().to(handler).wrap(from_fn(idempotency::once));
+        let route = Self::hang(route);
+        Entry { access: Self::ACCESS, method: Method::POST, path, creates: true, route }
+    }
 }
 
 impl Door for Anyone {

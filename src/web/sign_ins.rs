@@ -16,6 +16,14 @@ use crate::{
 /// Under which names a sign-in keeps where it came from.
 pub const IP_KEY: &str = "ip";
 pub const USER_AGENT_KEY: &str = "user_agent";
+/// What tells a person's sign-ins apart for the one that looks at their list.
+pub const MARK_KEY: &str = "mark";
+
+/// The mark of a sign-in.
+pub fn mark(sign_in: &SignIn) -> Option<String> {
+    // actix-session keeps each value as JSON.
+    serde_json::from_str(sign_in.state.get(MARK_KEY)?.as_str()?).ok()
+}
 
 /// What actix-session keeps: JSON texts by name.
 type SessionState = std::collections::HashMap<String, String>;
@@ -62,7 +70,7 @@ impl SessionStore for SignIns {
         let now = self.0.clock.now();
         if now - row.seen_at > NOTED_EVERY {
             let expires = now + TimeDelta::days(self.0.config.accounts.idle_days);
-            let noted = sign_ins::seen(&self.0.db, row, now, expires).await;
+            let noted = sign_ins::seen(&self.0.db, &row.id, now, expires).await;
             noted.map_err(|err| LoadError::Other(err.into()))?;
         }
         Ok(Some(state))

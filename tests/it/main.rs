@@ -3,6 +3,9 @@
 
 mod accounts;
 mod model;
+mod providers;
+mod rules;
+mod runner;
 mod sandbox;
 mod support;
 mod tidy;

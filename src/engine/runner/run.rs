@@ -28,7 +28,7 @@ use crate::{
     },
     store::{
         self, asks,
-        entity::{message::Model as Message, project::Model as Project, session::Model as Session},
+        entity::{message::Model as Message, session::Model as Session},
         journal::Write,
         messages::{self, Whole},
     },
@@ -45,7 +45,6 @@ pub(super) struct Reins {
 pub(super) struct Run {
     pub engine: Arc<Engine>,
     pub session: Session,
-    pub project: Project,
     pub root: PathBuf,
     pub teller: Teller,
     pub reins: Reins,
@@ -92,7 +91,7 @@ pub(super) async fn run(
         Ok(found) => found,
         Err(failure) => return refuse(&engine, &session, &teller, failure).await,
     };
-    let gate = Gatekeeper::load(&engine, &project).await?;
+    let gate = Gatekeeper::load(&engine, &project, session.id).await?;
     let root = PathBuf::from(&project.path);
     let last = conversation.last().context("a run without a prompt")?.message.clone();
     let recorder = engine.snapshots.recorder(&root, session.id, last.id);
@@ -114,7 +113,6 @@ pub(super) async fn run(
         recorder: Arc::new(recorder),
         engine,
         session,
-        project,
         root,
         teller,
         reins,

@@ -1,6 +1,7 @@
 //! A running Forge with nothing in it, and people to use it.
 
 pub mod model;
+pub mod session;
 
 use std::{
     net::TcpListener,
