@@ -113,8 +113,28 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
     let mut builder = Builder::empty();
     builder
         .tags(HashSet::from([
-            "a", "blockquote", "br", "code", "del", "em", "h3", "h4", "hr", "input", "li", "ol",
-            "p", "pre", "strong", "table", "tbody", "td", "th", "thead", "tr", "ul",
+            "a",
+            "blockquote",
+            "br",
+            "code",
+            "del",
+            "em",
+            "h3",
+            "h4",
+            "hr",
+            "input",
+            "li",
+            "ol",
+            "p",
+            "pre",
+            "strong",
+            "table",
+            "tbody",
+            "td",
+            "th",
+            "thead",
+            "tr",
+            "ul",
         ]))
         .add_tag_attributes("a", ["href", "title"])
         .add_tag_attributes("ol", ["start"])
@@ -122,7 +142,8 @@ static CLEANER: LazyLock<Builder<'static>> = LazyLock::new(|| {
         .add_tag_attributes("input", ["type", "checked", "disabled"])
         .attribute_filter(|tag, name, value| match (tag, name) {
             ("code", "class") => {
-                let named = |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '#');
+                let named =
+                    |c: char| c.is_ascii_alphanumeric() || matches!(c, '-' | '_' | '+' | '#');
                 value.starts_with("language-").then_some(())?;
                 value.chars().all(named).then_some(Cow::Borrowed(value))
             }
@@ -253,15 +274,23 @@ mod tests {
 
     #[test]
     fn an_image_is_its_words_and_a_link() {
-        let html = html("![a plan](https://example.org/x.png) [![in](https://a.b/c.png)](https://d.e)");
+        let html =
+            html("![a plan](https://example.org/x.png) [![in](https://a.b/c.png)](https://d.e)");
         assert!(!html.contains("<img"), "{html}");
-        assert!(html.contains(r#"<a href="https://example.org/x.png" rel="noopener nofollow">a plan</a>"#), "{html}");
+        assert!(
+            html.contains(
+                r#"<a href="https://example.org/x.png" rel="noopener nofollow">a plan</a>"#
+            ),
+            "{html}"
+        );
         assert!(html.contains(r#"<a href="https://d.e" rel="noopener nofollow">in</a>"#), "{html}");
     }
 
     #[test]
     fn tables_tasks_and_code_are_drawn() {
-        let html = html("# Top\n\n|a|b|\n|-|:-:|\n|1|2|\n\n- [x] done\n- [ ] open\n\n```rust x\nfn\n```\n~~old~~");
+        let html = html(
+            "# Top\n\n|a|b|\n|-|:-:|\n|1|2|\n\n- [x] done\n- [ ] open\n\n```rust x\nfn\n```\n~~old~~",
+        );
         for part in [
             "<h3>Top</h3>",
             "<td>1</td>",

@@ -1,6 +1,9 @@
 //! Differences between two versions of a file, as rows of a table.
 
-use super::view::{DiffView, HunkView, RowView};
+use super::{
+    view::{DiffView, HunkView, RowView},
+    words::anchor,
+};
 use crate::domain::diff::{Diff, LineKind};
 
 /// Rows that a diff in the timeline shows.
@@ -40,5 +43,5 @@ pub fn view(path: &str, diff: Diff, most: usize) -> DiffView {
         (hidden, None) => Some(format!("{hidden} further lines.")),
         (hidden, Some(omitted)) => Some(format!("{hidden} further lines. {omitted}.")),
     };
-    DiffView { path: path.to_owned(), hunks, omitted, binary: diff.binary }
+    DiffView { path: path.to_owned(), anchor: anchor(path), hunks, omitted, binary: diff.binary }
 }

@@ -9,7 +9,7 @@ use super::{
     view::{Article, Body, Content, Ending, PartView, TodoView},
     words::Sign,
 };
-use crate::web::page::Frame;
+use crate::web::page::{Frame, Person};
 
 macro_rules! fragments {
     ($($(#[$doc:meta])* $name:ident $path:literal { $($field:ident: $type:ty),* $(,)? })*) => {$(
@@ -46,8 +46,6 @@ fragments! {
     ActsFragment "sessions/acts.html" { active: bool }
     /// `#session-status`
     StatusFragment "sessions/status.html" { sign: Sign }
-    /// `#session-delta`
-    DeltaFragment "sessions/delta.html" { additions: u32, deletions: u32 }
     /// `#session-list`
     ListFragment "sessions/list.html" { session_id: &'a str, groups: &'a [Group] }
     /// `#fold-context`
@@ -58,8 +56,18 @@ fragments! {
     ChangedFragment "sessions/changed.html" {
         session_id: &'a str, changed: &'a [ChangedView], additions: u32, deletions: u32,
     }
+    /// `#tray`
+    TrayFragment "tray.html" { person: &'a Person }
     /// In the place of an ask, for whom answered it.
     AnsweredFragment "sessions/answered.html" { id: &'a str, said: &'a str, subject: &'a str }
+}
+
+/// `#session-delta`
+#[derive(Template)]
+#[template(path = "sessions/delta.html")]
+pub struct DeltaFragment {
+    pub additions: u32,
+    pub deletions: u32,
 }
 
 /// Lines that a session has added and removed.

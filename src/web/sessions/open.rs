@@ -28,7 +28,6 @@ const LONGEST_WAIT: Duration = Duration::from_secs(2);
 pub struct Growth {
     pub id: PartId,
     pub message: MessageId,
-    pub position: i32,
     kind: Kind,
     text: Growing,
     /// When what has come is to be sent.
@@ -57,14 +56,7 @@ impl Growth {
             Ok(Part::Tool(call)) => Kind::Tool(call),
             _ => Kind::Text,
         };
-        Self {
-            id: row.id,
-            message: row.message_id,
-            position: row.position,
-            kind,
-            text: Growing::new(text),
-            due: None,
-        }
+        Self { id: row.id, message: row.message_id, kind, text: Growing::new(text), due: None }
     }
 
     /// Takes in more text; it is sent a little later, with what comes until then.

@@ -15,12 +15,7 @@ use super::{
 use crate::{
     app::App,
     engine::sessions::AGENTS,
-    store::{
-        self,
-        entity::session::Model as Session,
-        messages::Whole,
-        todos,
-    },
+    store::{self, entity::session::Model as Session, messages::Whole, todos},
     web::{
         error::Error,
         extract::{CurrentUser, Owned, Query, Wants},
@@ -44,6 +39,8 @@ struct Show {
     seq: i64,
     /// The place of the first message that it shows.
     from: i64,
+    /// Whether it goes on by itself: not where it shows what was said long ago.
+    live: bool,
     earlier: Option<i64>,
     articles: Vec<Article>,
     queue: Vec<Waiting>,
@@ -110,6 +107,7 @@ pub async fn show(
         archived: session.archived_at.is_some(),
         seq,
         from,
+        live: before.is_none(),
         earlier,
         articles,
         queue: side::queue(&app.db, &session).await?,
@@ -134,11 +132,7 @@ pub async fn show(
 }
 
 /// Draws messages, with the parts of theirs that still grow.
-async fn articles(
-    app: &App,
-    scene: &mut Scene,
-    wholes: Vec<Whole>,
-) -> Result<Vec<Article>, Error> {
+async fn articles(app: &App, scene: &mut Scene, wholes: Vec<Whole>) -> Result<Vec<Article>, Error> {
     let open = app.engine.hub.watch(scene.session.id).open;
     let mut open: Vec<Growth> = open.into_iter().map(Growth::of).collect();
     let mut articles = Vec::with_capacity(wholes.len());

@@ -127,8 +127,7 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
             if let Ok(diff) = Diff::deserialize(&meta["diff"]) {
                 view.delta = Some((diff.additions, diff.deletions));
                 view.open = true;
-                view.content =
-                    Content::Diff(diffs::view(&view.subject, diff, diffs::IN_TIMELINE));
+                view.content = Content::Diff(diffs::view(&view.subject, diff, diffs::IN_TIMELINE));
             }
         }
         "bash" => {
@@ -179,7 +178,12 @@ pub fn todos(items: Vec<TodoItem>) -> Vec<TodoView> {
 /// A call whose arguments are still coming in.
 pub fn preparing(call: &ToolCall) -> ToolView {
     let verb = words(&call.tool).running.to_owned();
-    ToolView { icon: "running", verb, meta: Some("being written".to_owned()), ..ToolView::default() }
+    ToolView {
+        icon: "running",
+        verb,
+        meta: Some("being written".to_owned()),
+        ..ToolView::default()
+    }
 }
 
 fn subject(call: &ToolCall) -> String {

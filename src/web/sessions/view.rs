@@ -184,6 +184,8 @@ pub struct Always {
 #[derive(Default)]
 pub struct DiffView {
     pub path: String,
+    /// Where the page of all changes shows it.
+    pub anchor: String,
     pub hunks: Vec<HunkView>,
     /// What is not shown.
     pub omitted: Option<String>,
