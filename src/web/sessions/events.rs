@@ -19,7 +19,6 @@ use super::{
     oob::{self, Message},
     open::Growth,
     painter::Painter,
-    words::sign,
 };
 use crate::{
     app::App,
@@ -39,6 +38,7 @@ use crate::{
         extract::{CurrentUser, Owned, Query},
         live::{Live, follow},
         page::Frame,
+        words::sign,
     },
 };
 

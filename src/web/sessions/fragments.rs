@@ -7,9 +7,11 @@ use askama::Template;
 use super::{
     side::{ChangedView, Context, Group, Waiting},
     view::{Article, Body, Content, Ending, PartView, TodoView},
+};
+use crate::web::{
+    page::{Frame, Person},
     words::Sign,
 };
-use crate::web::page::{Frame, Person};
 
 macro_rules! fragments {
     ($($(#[$doc:meta])* $name:ident $path:literal { $($field:ident: $type:ty),* $(,)? })*) => {$(

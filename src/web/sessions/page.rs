@@ -10,7 +10,7 @@ use super::{
     side::{self, ChangedView, Context, Group, Offer, Waiting},
     timeline::{self, Scene},
     view::{Article, Body, Content, Ending, TodoView},
-    words::{Moment, Sign, sign},
+    words::Moment,
 };
 use crate::{
     app::App,
@@ -20,6 +20,7 @@ use crate::{
         error::Error,
         extract::{CurrentUser, Owned, Query, Wants},
         page::{Frame, html},
+        words::{Sign, sign},
     },
 };
 

@@ -18,7 +18,7 @@ use super::{
     side::{self, Context},
     timeline::{self, Scene},
     view::PartView,
-    words::{Moment, Sign, sign},
+    words::Moment,
 };
 use crate::{
     app::App,
@@ -33,7 +33,10 @@ use crate::{
         messages::{self, Whole},
         todos,
     },
-    web::page::Frame,
+    web::{
+        page::Frame,
+        words::{Sign, sign},
+    },
 };
 
 /// One watcher, and what is open on their page.

@@ -6,7 +6,7 @@ use super::{
     timeline::text_of,
     tool,
     view::TodoView,
-    words::{Moment, Sign, anchor, money, short, sign},
+    words::{Moment, anchor, money, short},
 };
 use crate::{
     domain::{
@@ -20,6 +20,7 @@ use crate::{
         entity::{provider::Model as Provider, session::Model as Session, todo::Model as Todo},
         messages, providers, sessions,
     },
+    web::words::{Sign, sign},
 };
 
 /// Sessions of the project that the left column shows.

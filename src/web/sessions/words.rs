@@ -1,9 +1,9 @@
-//! Numbers, times and states, as a session's page says them.
+//! Numbers and times, as a session's page says them.
 
-use chrono::{DateTime, SecondsFormat, Utc};
+use chrono::{DateTime, Utc};
 use sha2::{Digest as _, Sha256};
 
-use crate::domain::session::SessionStatus;
+use crate::web::words::{day, moment};
 
 /// A moment: exactly, and for a browser without scripts.
 #[derive(Clone, Debug)]
@@ -14,30 +14,8 @@ pub struct Moment {
 
 impl Moment {
     pub fn of(at: DateTime<Utc>) -> Self {
-        Self {
-            exact: at.to_rfc3339_opts(SecondsFormat::Secs, true),
-            day: at.format("%-d %b %Y").to_string(),
-        }
+        Self { exact: moment(at), day: day(at) }
     }
-}
-
-/// A state: the word that the style sheet knows, a symbol and a word for people.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub struct Sign {
-    pub state: &'static str,
-    pub icon: &'static str,
-    pub label: &'static str,
-}
-
-pub fn sign(status: SessionStatus) -> Sign {
-    let (state, icon, label) = match status {
-        SessionStatus::Idle => ("idle", "circle", "Idle"),
-        SessionStatus::Running => ("running", "running", "Running"),
-        SessionStatus::Waiting => ("waiting", "hand", "Waiting for you"),
-        SessionStatus::Aborted => ("aborted", "aborted", "Stopped"),
-        SessionStatus::Error => ("error", "x-circle", "Failed"),
-    };
-    Sign { state, icon, label }
 }
 
 /// `1,204`
