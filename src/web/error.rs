@@ -18,7 +18,6 @@ use serde::Serialize;
 use utoipa::ToSchema;
 
 use super::{extract::Wants, page::Frame};
-use crate::engine::Refusal;
 use crate::{
     app::{App, accounts::AccountError},
     store::DbErr,
@@ -90,17 +89,6 @@ impl From<DbErr> for Error {
         match err {
             DbErr::RecordNotFound(_) => Self::NotFound,
             err => Self::Internal(err.into()),
-        }
-    }
-}
-
-impl From<Refusal> for Error {
-    fn from(refusal: Refusal) -> Self {
-        match refusal {
-            Refusal::Invalid(field, message) => Self::field(field, message),
-            Refusal::Conflict(message) => Self::Conflict(message),
-            Refusal::NotFound => Self::NotFound,
-            Refusal::Internal(err) => Self::Internal(err),
         }
     }
 }

@@ -4,6 +4,7 @@
 
 pub mod acts;
 pub mod asks;
+pub mod changes;
 mod diffs;
 pub mod events;
 mod fragments;
@@ -15,6 +16,7 @@ pub mod page;
 mod painter;
 pub mod queue;
 mod side;
+mod split;
 mod timeline;
 mod tool;
 mod view;

@@ -9,7 +9,7 @@ use crate::{
     app::App,
     domain::{ids::ProjectId, session::Queued},
     engine::{
-        Refusal,
+        refused::Refused,
         sessions::{self, AGENTS, New},
     },
     store::{
@@ -102,8 +102,9 @@ async fn begin(
 ) -> Result<HttpResponse, Error> {
     let refused = match started(app, user, project, &asked).await {
         Ok(session) => return Ok(see_other(app, &format!("/sessions/{}", session.id))),
-        Err(Refusal::Invalid(_, text) | Refusal::Conflict(text)) => text,
-        Err(refusal) => return Err(refusal.into()),
+        Err(Refused::Fields(fields)) => fields.into_values().collect::<Vec<_>>().join(" "),
+        Err(Refused::Conflict(text)) => text,
+        Err(refused) => return Err(refused.into()),
     };
     let mut page = page(app, frame, user, project, asked).await?;
     page.refused = Some(refused);
@@ -117,7 +118,7 @@ async fn started(
     user: &User,
     project: &Project,
     asked: &Begin,
-) -> Result<Session, Refusal> {
+) -> Result<Session, Refused> {
     // Looked at first, so that no session is left behind that was never prompted.
     sessions::check_prompt(&asked.text)?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
