@@ -79,8 +79,7 @@ mod tests {
         let rows = rows.map(|(class, text)| row(class, text)).into();
         let split = hunk(&HunkView { head: String::new(), rows });
         let text = |side: &Option<Side>| side.as_ref().map(|side| side.pieces[0].1.clone());
-        let pairs: Vec<_> =
-            split.rows.iter().map(|row| (text(&row.old), text(&row.new))).collect();
+        let pairs: Vec<_> = split.rows.iter().map(|row| (text(&row.old), text(&row.new))).collect();
         let of = |old: &str, new: &str| {
             let some = |text: &str| (!text.is_empty()).then(|| text.to_owned());
             (some(old), some(new))
