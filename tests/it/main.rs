@@ -12,6 +12,7 @@ mod rules;
 mod runner;
 mod sandbox;
 mod session_api;
+mod session_page;
 mod support;
 mod tidy;
 mod tools;

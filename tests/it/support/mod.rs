@@ -2,6 +2,7 @@
 
 pub mod model;
 pub mod session;
+pub mod stream;
 
 use std::{
     net::TcpListener,
