@@ -10,7 +10,7 @@ use forge::{
 use reqwest::Method;
 use serde_json::json;
 
-use crate::support::{Answer, Browser, Person, TestApp};
+use crate::support::{Answer, Browser, Person, TestApp, model::ScriptedModel, session::waiting};
 
 /// An id that no row has.
 const NOBODYS: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
@@ -32,6 +32,23 @@ async fn row_behind(app: &TestApp, owner: &Person, entry: &Entry) -> String {
         "/admin/users" | "/users" => {
             let name = format!("guest{}", store::users::all(&app.app.db).await.unwrap().len());
             app.person(&name).await.user.id.to_string()
+        }
+        "/providers" => {
+            let model = ScriptedModel::start().await;
+            app.provider(&model).await.id.to_string()
+        }
+        "/projects" => {
+            let name = format!("p{}", app.app.entropy.bits());
+            app.project(owner, &name).await.id.to_string()
+        }
+        "/sessions" | "/queue" | "/asks" | "/parts" => {
+            let waiting = waiting(app, owner).await;
+            match kind {
+                "/sessions" => waiting.session.id.to_string(),
+                "/queue" => waiting.queued.to_string(),
+                "/asks" => waiting.ask.to_string(),
+                _ => waiting.part.to_string(),
+            }
         }
         _ => panic!("teach this test to make a row for {} {}", entry.method, entry.path),
     }

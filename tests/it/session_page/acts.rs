@@ -48,9 +48,8 @@ async fn prompts_wait_while_the_agent_is_at_work() {
     stage.alice.post(&stage.path("/prompt"), &[("text", "Begin")]).await.assert_status(303);
     gate.reached().await;
 
-    let queue = stage
-        .alice
-        .htmx_post(&stage.path("/prompt"), &[("text", "Then <this>"), ("when", "after")]);
+    let path = stage.path("/prompt");
+    let queue = stage.alice.htmx_post(&path, &[("text", "Then <this>"), ("when", "after")]);
     let queue = queue.await.assert_ok().body;
     assert!(queue.starts_with("<section class=\"queue\" id=\"queue\""), "{queue}");
     assert!(queue.contains("<p>Then &#60;this&#62;</p>") && !queue.contains(" hidden>"), "{queue}");

@@ -117,7 +117,7 @@ async fn whatever_somebody_wrote_stays_text() {
 
 /// Two thousand messages of one word.
 async fn long(stage: &Stage) {
-    let now = stage.app.clock.now();
+    let now = stage.app.app.clock.now();
     let entropy = stage.app.app.entropy.as_ref();
     let mut writes = Vec::new();
     for position in 1..=2_000 {

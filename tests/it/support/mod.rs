@@ -245,11 +245,11 @@ pub struct Answer {
 impl Answer {
     pub async fn to(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
-        Self {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: response.text().await.unwrap(),
-        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        // A stream of events does not end by itself.
+        let endless = headers.get("content-type").is_some_and(|it| it == "text/event-stream");
+        let body = if endless { String::new() } else { response.text().await.unwrap() };
+        Self { status, headers, body }
     }
 
     /// The body as JSON.
