@@ -5,10 +5,12 @@ pub mod tokens;
 
 use std::{
     os::unix::fs::DirBuilderExt as _,
+    path::PathBuf,
     sync::{
         Arc, Mutex, PoisonError,
         atomic::{AtomicBool, Ordering},
     },
+    time::Duration,
 };
 
 use anyhow::Context as _;
@@ -17,14 +19,18 @@ use subtle::ConstantTimeEq as _;
 use tokio_util::sync::CancellationToken;
 
 use crate::{
-    adapters::vault::Vault,
-    config::Config,
+    adapters::{
+        model::{Limits, Models},
+        sandbox::{ConfiguredMode, Sandbox},
+        vault::Vault,
+    },
+    config::{Config, SandboxMode},
     domain::{
         clock::Clock,
         ids::{Entropy, UserId},
         throttle::Throttle,
     },
-    engine::passwords::Passwords,
+    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
     store::{self, Db, DbErr, audit},
 };
 
@@ -37,6 +43,7 @@ pub struct App {
     pub entropy: Arc<dyn Entropy>,
     pub vault: Vault,
     pub passwords: Passwords,
+    pub engine: Arc<Engine>,
     /// Failed sign-ins.
     pub throttle: Arc<Mutex<Throttle>>,
     /// Cancelled when the server stops: streams end on it.
@@ -56,32 +63,75 @@ pub struct Actor {
 }
 
 impl App {
+    /// Wires the parts.
+    ///
+    /// `helper` is the path of this program, which confines commands when it is called again.
     pub async fn new(
         config: Config,
         db: Db,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
+        helper: PathBuf,
     ) -> anyhow::Result<Self> {
+        let config = Arc::new(config);
+        let data = &config.data.dir;
+        std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
         let vault = match &config.secret.key {
             Some(key) => Vault::from_text(key).context("secret.key")?,
-            None => {
-                let dir = &config.data.dir;
-                std::fs::DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
-                Vault::load_or_create(&dir.join("secret"))?
-            }
+            None => Vault::load_or_create(&data.join("secret"))?,
         };
+        let tmp = data.join("tmp");
+        std::fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
+        let mode = match config.sandbox.mode {
+            SandboxMode::Required => ConfiguredMode::Required,
+            SandboxMode::Off => ConfiguredMode::Off,
+        };
+        let idle = Duration::from_secs(config.agent.idle_seconds);
+        let (sandbox, any) =
+            tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
+        let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
+        let engine = Arc::new(Engine::new(Parts {
+            config: config.clone(),
+            db: db.clone(),
+            clock: clock.clone(),
+            entropy: entropy.clone(),
+            models: Models::new(Limits { idle, ..Limits::default() })?,
+            vault: vault.clone(),
+            sandbox,
+        })?);
         Ok(Self {
-            set_up: Arc::new(AtomicBool::new(store::users::any(&db).await?)),
+            set_up: Arc::new(AtomicBool::new(any?)),
             passwords: Passwords::new(&config.accounts),
             throttle: Arc::default(),
             stopping: CancellationToken::new(),
             setup_token: Arc::default(),
-            config: Arc::new(config),
+            config,
             db,
             clock,
             entropy,
             vault,
+            engine,
         })
+    }
+
+    /// Repairs what the last run of the server has left in the middle: at its start, and never
+    /// beside a running one, whose sessions would look the same.
+    pub async fn repair(&self) -> Result<(), DbErr> {
+        let repaired = runner::repair(&self.engine).await?;
+        if repaired > 0 {
+            tracing::info!(sessions = repaired, "repaired what was left in the middle");
+        }
+        Ok(())
+    }
+
+    /// What it takes to set up providers.
+    pub fn providers(&self) -> Providers<'_> {
+        Providers::of(&self.engine)
+    }
+
+    /// What it takes to change permission rules.
+    pub fn rules(&self) -> Rules<'_> {
+        Rules::of(&self.engine)
     }
 
     /// Whether somebody has an account. Once that is so it stays so, and costs no query.

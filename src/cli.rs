@@ -15,6 +15,7 @@ use std::{
     sync::Arc,
 };
 
+use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
@@ -171,7 +172,8 @@ async fn open(config: Config) -> anyhow::Result<App> {
     let file = config.data.dir.join("forge.db");
     let url = url.unwrap_or_else(|| format!("sqlite:{}", file.display()));
     let db = Db::open(&url).await.map_err(|err| anyhow::anyhow!("database: {err}"))?;
-    App::new(config, db, Arc::new(SystemClock), Arc::new(SystemEntropy)).await
+    let helper = std::env::current_exe().context("the path of this program")?;
+    App::new(config, db, Arc::new(SystemClock), Arc::new(SystemEntropy), helper).await
 }
 
 /// Prints a result.

@@ -1,7 +1,13 @@
-//! The command line of Forge: see [`forge::cli`].
+//! Starts the command line, or the helper that confines one command.
 
 use std::process::ExitCode;
 
+use forge::{adapters::sandbox, cli};
+
 fn main() -> ExitCode {
-    forge::cli::main()
+    // Before anything else: the helper must still be a single thread.
+    if std::env::args_os().nth(1).is_some_and(|argument| argument == sandbox::HELPER_ARGUMENT) {
+        return sandbox::helper_main();
+    }
+    cli::main()
 }

@@ -1,7 +1,9 @@
-//! What reaches out of the process: models, the vault, the operating system.
+//! What reaches out of the process: models, commands in the sandbox, git, files, the vault.
 //!
 //! Adapters know the domain and nothing else of Forge.
 
+pub mod git;
 pub mod model;
+pub mod sandbox;
 pub mod system;
 pub mod vault;

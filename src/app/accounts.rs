@@ -143,6 +143,7 @@ pub async fn change(
     if new_password || user.disabled_at.is_some() {
         sign_ins::delete_of(&app.db, id).await?;
     }
+    app.engine.hub.rights_changed(id);
     let before = before.unwrap_or_else(|| user.clone());
     let mut detail = differences(&before, &user);
     if new_password {
@@ -160,6 +161,7 @@ pub async fn change(
 /// Removes a person who owns no project.
 pub async fn remove(app: &App, user: &User, by: &Actor) -> Result<(), AccountError> {
     users::delete(&app.db, user.id).await?.map_err(refused)?;
+    app.engine.hub.rights_changed(user.id);
     let detail = json!({ "login": user.login });
     Ok(app.audit(by, "user.deleted", ("user", user.id.to_string()), detail).await?)
 }

@@ -3,6 +3,7 @@
 use std::{
     io::Write as _,
     net::{SocketAddr, TcpListener},
+    time::Duration,
 };
 
 use actix_web::cookie::Key;
@@ -19,6 +20,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let app = open(config).await?;
+    app.repair().await?;
     let listener = TcpListener::bind(bind).with_context(|| format!("server.bind {bind}"))?;
     let address = listener.local_addr()?;
     let server = web::serve(listener, app.clone(), cookie_key(&app.vault))?;
@@ -35,8 +37,15 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     }
     tracing::info!("stopping");
     app.stopping.cancel();
+    let runs_end = async {
+        let patience = Duration::from_secs(app.config.server.shutdown_seconds);
+        let ended = tokio::time::timeout(patience, app.engine.runs.stop_all()).await;
+        if ended.is_err() {
+            tracing::warn!("not all runs ended in time; the next start repairs their sessions");
+        }
+    };
     tokio::select! {
-        () = handle.stop(true) => {}
+        ((), ()) = async { tokio::join!(handle.stop(true), runs_end) } => {}
         // Who asks twice does not want to wait.
         _ = terminate.recv() => handle.stop(false).await,
         _ = interrupt.recv() => handle.stop(false).await,

@@ -47,6 +47,21 @@ pub enum Item {
     Results(Vec<CallResult>),
 }
 
+impl Item {
+    /// How many bytes of text it has, roughly: what tokens are estimated from.
+    pub fn bytes(&self) -> usize {
+        match self {
+            Self::User { text } => text.len(),
+            Self::Assistant { text, reasoning, calls } => {
+                let calls =
+                    calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
+                text.len() + reasoning.as_ref().map_or(0, |it| it.text.len()) + calls.sum::<usize>()
+            }
+            Self::Results(results) => results.iter().map(|result| result.output.len()).sum(),
+        }
+    }
+}
+
 /// What a model thought. The signature is valid for that model only.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Reasoning {

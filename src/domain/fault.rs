@@ -30,6 +30,23 @@ pub enum FaultKind {
     Stream,
 }
 
+impl FaultKind {
+    /// A word for programs.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Self::Auth => "auth",
+            Self::Quota => "quota",
+            Self::Rate => "rate",
+            Self::Overload => "overload",
+            Self::Overflow => "overflow",
+            Self::BadRequest => "bad_request",
+            Self::NotFound => "not_found",
+            Self::Network => "network",
+            Self::Stream => "stream",
+        }
+    }
+}
+
 /// A failed call of a model, in words for the person. No field ever contains the key.
 #[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
 #[error("{message}")]

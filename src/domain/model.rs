@@ -1,25 +1,11 @@
 //! What a model answers: pieces while it streams, then the whole reply.
 
-use std::{fmt, str::FromStr};
-
-use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-use super::message::{Tokens, UnknownWord, words};
+use super::message::Tokens;
 
 pub use super::fault::{Answer, Asked, Fault, FaultKind, classify, retry_after};
-
-/// The format that a provider speaks.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum Kind {
-    /// Chat Completions, as `OpenAI` and many others offer it.
-    Openai,
-}
-
-words! {
-    Kind { Openai => "openai" }
-}
+pub use super::provider::Kind;
 
 /// A piece of a reply, as soon as it is there.
 #[derive(Clone, Debug, PartialEq, Eq)]

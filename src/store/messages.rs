@@ -110,6 +110,18 @@ pub async fn last_position(db: &Db, session: SessionId) -> Result<i64, DbErr> {
     Ok(last.flatten().unwrap_or(0))
 }
 
+/// A message of a session, by id; the caller has checked the session.
+pub async fn in_session(
+    db: &Db,
+    session: SessionId,
+    id: MessageId,
+) -> Result<Option<Message>, DbErr> {
+    message::Entity::find_by_id(id)
+        .filter(message::COLUMN.session_id.eq(session))
+        .one(db.read())
+        .await
+}
+
 /// One message with its parts.
 pub async fn whole(db: &Db, message: Message) -> Result<Whole, DbErr> {
     let parts = part::Entity::find()

@@ -16,7 +16,7 @@ impl OwnedRow for Provider {
     type Id = ProviderId;
 
     async fn find_owned(db: &Db, owner: UserId, id: ProviderId) -> Result<Option<Self>, DbErr> {
-        provider::Entity::find_by_id(id).filter(usable(owner)).one(db.read()).await
+        provider::Entity::find_by_id(id).filter(usable_by(owner)).one(db.read()).await
     }
 }
 
@@ -35,15 +35,37 @@ impl AdminRow for Provider {
 /// The shared ones and a person's own, by name.
 pub async fn of(db: &Db, user: UserId) -> Result<Vec<Provider>, DbErr> {
     provider::Entity::find()
-        .filter(usable(user))
+        .filter(usable_by(user))
         .order_by_asc(provider::COLUMN.name)
         .order_by_asc(provider::COLUMN.id)
         .all(db.read())
         .await
 }
 
+/// Finds one that a person may use.
+pub async fn usable(db: &Db, user: UserId, id: ProviderId) -> Result<Option<Provider>, DbErr> {
+    Provider::find_owned(db, user, id).await
+}
+
 pub async fn create(db: &Db, provider: Provider) -> Result<Provider, DbErr> {
     provider.into_active_model().reset_all().insert(db.write()).await
+}
+
+/// Changes one as it is at this moment, so that nothing is lost that somebody else stored meanwhile.
+/// `None` where it is gone.
+pub async fn change(
+    db: &Db,
+    id: ProviderId,
+    change: impl FnOnce(&mut Provider),
+) -> Result<Option<Provider>, DbErr> {
+    let tx = db.begin().await?;
+    let Some(mut provider) = provider::Entity::find_by_id(id).one(&tx).await? else {
+        return Ok(None);
+    };
+    change(&mut provider);
+    let provider = provider.into_active_model().reset_all().update(&tx).await?;
+    tx.commit().await?;
+    Ok(Some(provider))
 }
 
 /// Stores all fields.
@@ -56,7 +78,7 @@ pub async fn delete(db: &Db, provider: Provider) -> Result<(), DbErr> {
     provider::Entity::delete_by_id(provider.id).exec(db.write()).await.map(drop)
 }
 
-fn usable(user: UserId) -> Condition {
+fn usable_by(user: UserId) -> Condition {
     Condition::any()
         .add(provider::COLUMN.owner_id.is_null())
         .add(provider::COLUMN.owner_id.eq(user))

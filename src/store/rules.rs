@@ -33,16 +33,33 @@ pub async fn for_project(db: &Db, project: ProjectId) -> Result<Vec<Rule>, DbErr
         .await
 }
 
-/// Puts a list in place of what was there.
-pub async fn replace(db: &Db, project: Option<ProjectId>, rules: Vec<Rule>) -> Result<(), DbErr> {
+/// Puts another list in place of one, made from what it is at this moment, so that no rule is lost
+/// that somebody else adds meanwhile. Nothing changes where `change` refuses.
+pub async fn change<E>(
+    db: &Db,
+    project: Option<ProjectId>,
+    change: impl FnOnce(Vec<Rule>) -> Result<Vec<Rule>, E>,
+) -> Result<Result<Vec<Rule>, E>, DbErr> {
     let tx = db.begin().await?;
-    permission_rule::Entity::delete_many().filter(of(project)).exec(&tx).await?;
-    for (position, rule) in (0..).zip(rules) {
-        let mut rule = rule.into_active_model().reset_all();
-        rule.position = Set(position);
-        rule.insert(&tx).await?;
+    let present = permission_rule::Entity::find()
+        .filter(of(project))
+        .order_by_asc(permission_rule::COLUMN.position)
+        .all(&tx)
+        .await?;
+    let mut rules = match change(present) {
+        Ok(rules) => rules,
+        Err(refused) => return Ok(Err(refused)),
+    };
+    for (position, rule) in (0..).zip(&mut rules) {
+        rule.position = position;
     }
-    tx.commit().await
+    permission_rule::Entity::delete_many().filter(of(project)).exec(&tx).await?;
+    if !rules.is_empty() {
+        let rows = rules.iter().cloned().map(|it| it.into_active_model().reset_all());
+        permission_rule::Entity::insert_many(rows).exec_without_returning(&tx).await?;
+    }
+    tx.commit().await?;
+    Ok(Ok(rules))
 }
 
 /// Puts a rule at the end of its list, where it wins.

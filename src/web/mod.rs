@@ -1,6 +1,7 @@
 //! The site: routes, pages, fragments and event streams.
 
 mod account;
+mod actor;
 pub mod api;
 pub mod assets;
 mod auth;
@@ -9,10 +10,13 @@ pub mod extract;
 pub mod guard;
 pub mod health;
 mod idempotency;
+pub mod live;
 pub mod page;
+pub mod providers;
 pub mod proxy;
 mod request_log;
 pub mod routes;
+pub mod rules;
 mod setup;
 pub mod sign_ins;
 mod users;

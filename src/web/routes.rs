@@ -7,15 +7,22 @@ use std::{future::ready, marker::PhantomData};
 
 use actix_web::{
     FromRequest, Handler, HttpRequest, Responder, Route,
+    guard::{Any, Get, Head},
     http::Method,
     middleware::from_fn,
     web::{self, ServiceConfig},
 };
 
-use super::{account, api, assets, auth, error::Error, guard, health, idempotency, setup, users};
+use super::{
+    account, api, assets, auth, error::Error, guard, health, idempotency, providers, rules, setup,
+    users,
+};
 use crate::store::{
     AdminRow, OwnedRow,
-    entity::{api_token::Model as ApiToken, sign_in::Model as SignIn, user::Model as User},
+    entity::{
+        api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+        sign_in::Model as SignIn, user::Model as User,
+    },
 };
 
 /// The pages, then the API.
@@ -55,6 +62,28 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/enable",   users::enable),
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
+
+        Admin::get   ("/providers",     providers::index),
+        Admin::post  ("/providers",     providers::create),
+        Admin::get   ("/providers/new", providers::new),
+        Managed::<Provider>::get  ("/providers/{id}",         providers::show),
+        Managed::<Provider>::post ("/providers/{id}",         providers::update),
+        Managed::<Provider>::post ("/providers/{id}/test",    providers::test),
+        Managed::<Provider>::post ("/providers/{id}/refresh", providers::refresh),
+        Managed::<Provider>::get  ("/providers/{id}/models",  providers::models),
+        Managed::<Provider>::post ("/providers/{id}/models",  providers::choose),
+        Managed::<Provider>::post ("/providers/{id}/disable", providers::disable),
+        Managed::<Provider>::post ("/providers/{id}/enable",  providers::enable),
+        Managed::<Provider>::post ("/providers/{id}/delete",  providers::delete),
+
+        Admin::get   ("/rules",        rules::of_everybody),
+        Admin::post  ("/rules",        rules::add_for_everybody),
+        Admin::post  ("/rules/change", rules::change_for_everybody),
+        Admin::get   ("/rules/try",    rules::try_for_everybody),
+        Owner::<Project>::get  ("/projects/{id}/rules",        rules::of_project),
+        Owner::<Project>::post ("/projects/{id}/rules",        rules::add_to_project),
+        Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
+        Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
     ]
 }
 
@@ -104,7 +133,10 @@ pub fn mount(config: &mut ServiceConfig) {
         }
     }
     for (path, entries) in paths {
-        let methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        let mut methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        if methods.contains(&"GET") && !methods.contains(&"HEAD") {
+            methods.push("HEAD");
+        }
         let allowed = methods.join(", ");
         let mut resource = web::resource(path);
         for entry in entries {
@@ -144,7 +176,12 @@ macro_rules! methods {
         where
             A: FromRequest + 'static,
         {
-            let route = Self::hang(web::$name().to(handler));
+            let route = match Method::$method {
+                // Whoever asks for the head alone gets what GET answers, without its body.
+                Method::GET => Route::new().guard(Any(Get()).or(Head())),
+                method => web::method(method),
+            };
+            let route = Self::hang(route.to(handler));
             Entry { access: Self::ACCESS, method: Method::$method, path, creates: false, route }
         }
     )*};

@@ -33,6 +33,14 @@ async fn row_behind(app: &TestApp, owner: &Person, entry: &Entry) -> String {
             let name = format!("guest{}", store::users::all(&app.app.db).await.unwrap().len());
             app.person(&name).await.user.id.to_string()
         }
+        "/providers" => app.provider_row().await.id.to_string(),
+        "/projects" => {
+            let name = format!(
+                "project{}",
+                store::projects::of(&app.app.db, owner.user.id).await.unwrap().len()
+            );
+            app.project_row(&owner.user, &name).await.id.to_string()
+        }
         _ => panic!("teach this test to make a row for {} {}", entry.method, entry.path),
     }
 }

@@ -3,6 +3,7 @@
 //! Written from the public reference of the format, and read with the liberties that servers of it
 //! are known to take.
 
+mod calls;
 mod decoder;
 
 use std::collections::BTreeMap;

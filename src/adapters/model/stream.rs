@@ -11,7 +11,11 @@ use crate::domain::model::{Delta, Fault, Reply};
 /// How long the account of what was used is waited for once all is said.
 const LAST_WORDS: Duration = Duration::from_secs(3);
 
-/// How long, and how many bytes of, what follows the end of a reply is read.
+/// How long the end of the body is waited for after the end of the reply. It nearly always comes
+/// with it, and then the connection is free for the next step at once.
+const BODY_END: Duration = Duration::from_millis(20);
+
+/// How long, and how many bytes of, what follows after that is read.
 const REST_WAIT: Duration = Duration::from_secs(1);
 const MAX_REST: usize = 64 * 1_024;
 
@@ -48,18 +52,20 @@ impl ReplyStream {
                 return Err(fault.clone());
             }
             let Some(response) = &mut self.response else { return Ok(None) };
-            let said_all = self.decoder.progress() != Progress::Open;
-            let wait = if said_all { LAST_WORDS.min(self.idle) } else { self.idle };
+            let progress = self.decoder.progress();
+            let wait = match progress {
+                Progress::Open => self.idle,
+                Progress::Said => LAST_WORDS.min(self.idle),
+                Progress::Done => BODY_END,
+            };
             match timeout(wait, response.chunk()).await {
+                Ok(Ok(Some(_))) if progress == Progress::Done => self.end(),
                 Ok(Ok(Some(bytes))) => {
                     self.fault = self.decoder.push(&bytes, &mut self.said).err();
-                    if self.fault.is_none() && self.decoder.progress() == Progress::Done {
-                        self.end();
-                    }
                 }
-                // After the last word a connection that is cut or silent loses nothing.
                 Ok(Ok(None)) => self.end(),
-                Ok(Err(_)) | Err(_) if said_all => self.end(),
+                // After the last word, a connection that is cut or silent loses nothing.
+                Ok(Err(_)) | Err(_) if progress != Progress::Open => self.end(),
                 Ok(Err(err)) => self.fault = Some(self.peer.network(err)),
                 Err(_) => self.fault = Some(self.peer.silent(self.idle)),
             }

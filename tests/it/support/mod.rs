@@ -1,5 +1,8 @@
 //! A running Forge with nothing in it, and people to use it.
 
+pub mod model;
+pub mod session;
+
 use std::{
     net::TcpListener,
     sync::{
@@ -15,13 +18,17 @@ use forge::{
     config::Config,
     domain::{
         clock::ManualClock,
-        ids::{ApiTokenId, Entropy, ProjectId, UserId},
+        ids::{ApiTokenId, Entropy, ProjectId, ProviderId, UserId},
+        provider::Kind,
         token::{self, Scope},
         trust::Trust,
     },
     store::{
         self, Db,
-        entity::{api_token::Model as ApiToken, project::Model as Project, user::Model as User},
+        entity::{
+            api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+            user::Model as User,
+        },
     },
     web,
 };
@@ -60,7 +67,8 @@ impl TestApp {
         let url = format!("sqlite:{}", config.data.dir.join("forge.db").display());
         let db = Db::open(&url).await.unwrap();
         let entropy = Arc::new(Counting::default());
-        let app = App::new(config, db, clock.clone(), entropy).await.unwrap();
+        let helper = env!("CARGO_BIN_EXE_forge").into();
+        let app = App::new(config, db, clock.clone(), entropy, helper).await.unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}", listener.local_addr().unwrap());
@@ -129,6 +137,26 @@ impl TestApp {
             opened_at: None,
         };
         store::projects::create(&self.app.db, row).await.unwrap()
+    }
+
+    /// A provider as a row alone: nothing answers at its address.
+    pub async fn provider_row(&self) -> Provider {
+        let now = self.app.clock.now();
+        let row = Provider {
+            id: ProviderId::mint(now, self.app.entropy.as_ref()),
+            owner_id: None,
+            name: "Silent".into(),
+            url: "http://127.0.0.1:9/v1".into(),
+            kind: Kind::Openai,
+            key: None,
+            key_hint: None,
+            models: serde_json::json!(["model"]),
+            meta: serde_json::json!({}),
+            disabled_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        store::providers::create(&self.app.db, row).await.unwrap()
     }
 
     /// A new API token of somebody.

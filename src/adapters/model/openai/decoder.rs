@@ -4,23 +4,21 @@ use std::collections::VecDeque;
 
 use serde_json::Value;
 
-use super::super::{
-    Decode, Peer, Progress,
-    sse::{Line, Lines, MAX_LINE, TooLong},
+use super::{
+    super::{
+        Decode, Peer, Progress,
+        sse::{Line, Lines, MAX_LINE, TooLong},
+    },
+    calls::Calls,
 };
 use crate::domain::{
     message::Tokens,
-    model::{
-        Answer, Delta, Fault, FaultKind, Finish, RawCall, Reply, Thought, Usage, classify,
-        parse_arguments,
-    },
+    model::{Answer, Delta, Fault, FaultKind, Finish, Reply, Thought, Usage, classify},
 };
 
-/// The most bytes of arguments, of text and of reasoning; a reply that is longer is ended here as
-/// one that reached its limit.
-const MAX_ARGUMENTS: usize = 1_024 * 1_024;
+/// The most bytes of text, and of reasoning; a reply that is longer is ended here as one that
+/// reached its limit.
 const MAX_TEXT: usize = 4 * 1_024 * 1_024;
-const MAX_CALLS: usize = 128;
 
 /// The longest account of a provider that is kept.
 const MAX_USAGE: usize = 4_096;
@@ -71,7 +69,7 @@ impl Decode for Decoder {
 
     fn reply(self: Box<Self>) -> Reply {
         let heard = self.heard;
-        let calls: Vec<_> = heard.calls.into_iter().map(Call::into_raw).collect();
+        let calls = heard.calls.into_raw();
         let finish = match heard.finish {
             None | Some(Finish::Stop) if !calls.is_empty() => Finish::ToolCalls,
             finish => finish.unwrap_or(Finish::Stop),
@@ -106,8 +104,7 @@ struct Heard {
     peer: Peer,
     text: String,
     reasoning: String,
-    calls: Vec<Call>,
-    argument_bytes: usize,
+    calls: Calls,
     finish: Option<Finish>,
     usage: Option<Usage>,
     done: bool,
@@ -118,30 +115,13 @@ struct Heard {
     foreign: Vec<u8>,
 }
 
-/// A call that is being put together.
-struct Call {
-    index: Option<u64>,
-    /// The provider's id.
-    given: Option<String>,
-    id: String,
-    name: String,
-    arguments: String,
-}
-
-impl Call {
-    fn into_raw(self) -> RawCall {
-        RawCall { id: self.id, name: self.name, arguments: self.arguments }
-    }
-}
-
 impl Heard {
     fn new(peer: Peer) -> Self {
         Self {
             peer,
             text: String::new(),
             reasoning: String::new(),
-            calls: Vec::new(),
-            argument_bytes: 0,
+            calls: Calls::default(),
             finish: None,
             usage: None,
             done: false,
@@ -264,7 +244,9 @@ impl Heard {
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
         for call in calls.into_iter().flatten() {
-            self.call(call, said)?;
+            if self.calls.add(call, said).is_err() {
+                return self.cut();
+            }
         }
         Ok(())
     }
@@ -285,101 +267,6 @@ impl Heard {
         self.reasoning.push_str(more);
         said.push_back(Delta::Reasoning(more.to_owned()));
         Ok(())
-    }
-
-    fn call(&mut self, delta: &Value, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        let text = |it: Option<&Value>| it?.as_str().filter(|it| !it.is_empty()).map(str::to_owned);
-        let function = delta.get("function");
-        let field = |name: &str| function.and_then(|it| it.get(name));
-        let index = delta.get("index").and_then(Value::as_u64);
-        let given = text(delta.get("id"));
-        let name = text(field("name"));
-        let more = match field("arguments") {
-            Some(object @ Value::Object(_)) => object.to_string(),
-            other => text(other).unwrap_or_default(),
-        };
-        if self.argument_bytes + more.len() > MAX_ARGUMENTS {
-            return self.cut();
-        }
-        self.argument_bytes += more.len();
-        let at = match self.continued(index, given.as_deref(), name.as_deref()) {
-            Some(at) => at,
-            None if self.calls.len() == MAX_CALLS => return self.cut(),
-            None => {
-                let (id, name) = (String::new(), String::new());
-                self.calls.push(Call { index, given: None, id, name, arguments: String::new() });
-                self.calls.len() - 1
-            }
-        };
-        let id = self.free_id(at, given.as_deref());
-        let call = &mut self.calls[at];
-        let started = !call.name.is_empty();
-        if !started {
-            call.id = id;
-            call.given = call.given.take().or(given);
-            call.name = name.unwrap_or_default();
-        }
-        call.arguments.push_str(&more);
-        let text = match (started, call.name.is_empty()) {
-            (true, _) => more,
-            // What to show of a call is not known before its name is.
-            (false, true) => return Ok(()),
-            (false, false) => {
-                let (id, name) = (call.id.clone(), call.name.clone());
-                said.push_back(Delta::CallStarted { index: at, id, name });
-                call.arguments.clone()
-            }
-        };
-        if !text.is_empty() {
-            said.push_back(Delta::CallArguments { index: at, text });
-        }
-        Ok(())
-    }
-
-    /// The call that a delta goes on with, or `None` where it begins another.
-    ///
-    /// Servers leave out the index, count from 1, give every call the index 0 and an id of its own,
-    /// repeat the id or the name with each piece, or give no id at all.
-    fn continued(&self, index: Option<u64>, id: Option<&str>, name: Option<&str>) -> Option<usize> {
-        let same_id = |it: &Call| {
-            let compatible = index.is_none() || it.index.is_none() || it.index == index;
-            id.is_some() && it.given.as_deref() == id && compatible
-        };
-        if let Some(at) = self.calls.iter().rposition(same_id) {
-            return Some(at);
-        }
-        let at = match index {
-            Some(_) => self.calls.iter().rposition(|it| it.index == index)?,
-            None => self.calls.len().checked_sub(1)?,
-        };
-        let call = &self.calls[at];
-        let another = match (id, name) {
-            (_, None) => false,
-            (Some(_), Some(_)) => call.given.is_some() || !call.name.is_empty(),
-            (None, Some(name)) => {
-                let complete = || {
-                    call.arguments.trim_end().ends_with('}')
-                        && parse_arguments(&call.arguments).is_ok()
-                };
-                !call.name.is_empty() && (call.name != name || complete())
-            }
-        };
-        (!another).then_some(at)
-    }
-
-    /// The provider's id, or one of our own where it gave none or one that another call has.
-    fn free_id(&self, at: usize, given: Option<&str>) -> String {
-        let call = &self.calls[at];
-        let wanted = call.given.as_deref().or(given);
-        let wanted = wanted.map_or_else(|| format!("call_{}", at + 1), str::to_owned);
-        let taken = |id: &str| self.calls.iter().enumerate().any(|(n, it)| n != at && it.id == id);
-        let mut id = wanted.clone();
-        let mut number = 2;
-        while taken(&id) {
-            id = format!("{wanted}_{number}");
-            number += 1;
-        }
-        id
     }
 
     fn account(&mut self, usage: Option<&Value>) {

@@ -2,7 +2,7 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::*;
+use super::{super::calls::MAX_ARGUMENTS, *};
 use crate::domain::secret::Secret;
 
 #[test]

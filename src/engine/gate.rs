@@ -1,0 +1,183 @@
+//! The one gate that every tool call passes: what the rules say of what it is about.
+
+use std::sync::Arc;
+
+use anyhow::Context as _;
+
+use super::{
+    Engine,
+    rules::Rules,
+    tools::{Subject, Target, Veil},
+};
+use crate::{
+    domain::{
+        ask::ProposedRule,
+        ids::SessionId,
+        permission::{self, About, Action, Call, Judgement, Place, RuleSet},
+        turn::Gate,
+    },
+    store::{self, entity::project::Model as Project},
+};
+
+/// What the gate says of a call.
+#[derive(Clone, Debug)]
+pub struct Judged {
+    pub gate: Gate,
+    /// What is asked about, in full: the command or the path.
+    pub subject: String,
+    /// The deciding rule in words.
+    pub because: String,
+    pub reasons: Vec<String>,
+    /// The rules that "always" would save; empty where that is not offered.
+    pub always: Vec<ProposedRule>,
+}
+
+impl Judged {
+    /// For a call that never gets to the gate: it has its result already.
+    pub fn settled() -> Self {
+        Self {
+            gate: Gate::Deny,
+            subject: String::new(),
+            because: String::new(),
+            reasons: Vec::new(),
+            always: Vec::new(),
+        }
+    }
+}
+
+/// Judges the calls of one run by the rules that hold for its project.
+#[derive(Clone)]
+pub struct Gatekeeper {
+    held: Arc<Held>,
+}
+
+struct Held {
+    rules: RuleSet,
+    root: String,
+    data_dir: String,
+    /// Where the session's own long outputs lie: they may be read without asking.
+    outputs: std::path::PathBuf,
+}
+
+impl Gatekeeper {
+    /// Reads the rules that hold for a session as they are now.
+    pub async fn of_session(engine: &Engine, session: SessionId) -> anyhow::Result<Self> {
+        let found = store::sessions::with_project(&engine.db, session).await?;
+        let (session, project) = found.context("the session is gone")?;
+        Self::load(engine, &project, session.id).await
+    }
+
+    /// Reads the rules that hold for a session of a project.
+    pub async fn load(
+        engine: &Engine,
+        project: &Project,
+        session: SessionId,
+    ) -> anyhow::Result<Self> {
+        let data_dir = engine.config.data.dir.canonicalize();
+        let data_dir = data_dir.unwrap_or_else(|_| engine.config.data.dir.clone());
+        let outputs = data_dir.join("outputs").join(session.to_string());
+        Ok(Self {
+            held: Arc::new(Held {
+                rules: Rules::of(engine).set(project).await?,
+                root: project.path.clone(),
+                data_dir: data_dir.to_string_lossy().into_owned(),
+                outputs,
+            }),
+        })
+    }
+
+    /// What searches must not show, because a rule does not let it be read.
+    pub fn veil(&self) -> Veil {
+        let held = self.held.clone();
+        Veil::new(move |path| !permission::may_show(&held.rules, held.place(), path))
+    }
+
+    /// Judges a call by all that it is about; the strictest verdict holds.
+    pub fn judge(&self, tool: &str, subjects: &[Subject]) -> Judged {
+        let mut strictest: Option<(Action, Judged)> = None;
+        let mut always = Some(Vec::new());
+        for subject in subjects {
+            let (judgement, text) = self.one(tool, subject);
+            let action = judgement.action;
+            if action == Action::Ask {
+                let proposed = judgement.always.clone();
+                always = always.zip(proposed).map(|(mut all, more)| {
+                    all.extend(
+                        more.into_iter()
+                            .map(|it| ProposedRule { tool: it.tool, pattern: it.pattern }),
+                    );
+                    all
+                });
+            }
+            if strictest.as_ref().is_none_or(|(before, _)| action > *before) {
+                strictest = Some((action, judged(judgement, text)));
+            }
+        }
+        let Some((_, mut judged)) = strictest else { return Judged::settled() };
+        if judged.gate == Gate::Ask {
+            judged.always = always.unwrap_or_default();
+        }
+        judged
+    }
+
+    fn one(&self, tool: &str, subject: &Subject) -> (Judgement, String) {
+        let held = &self.held;
+        let call =
+            |about| permission::judge(&held.rules, &Call { tool, about, place: held.place() });
+        match subject {
+            Subject::Path(target) if tool == "read" && held.is_own_output(target) => {
+                (own_output(), target.shown())
+            }
+            Subject::Path(target) => {
+                let real = target.real.to_string_lossy();
+                let about = match &target.inside {
+                    Some(inside) => About::Path { inside },
+                    None => About::External { path: &real },
+                };
+                // A command's folder is looked at, and changed by the command if at all.
+                let tool = if tool == "bash" { "list" } else { tool };
+                let call = Call { tool, about, place: held.place() };
+                (permission::judge(&held.rules, &call), target.shown())
+            }
+            Subject::Command(text) => (call(About::Command { text, cwd: "." }), text.clone()),
+            Subject::Plain => (call(About::Plain), String::new()),
+        }
+    }
+}
+
+impl Held {
+    fn place(&self) -> Place<'_> {
+        Place { root: &self.root, home: "/tmp", data_dir: &self.data_dir }
+    }
+
+    fn is_own_output(&self, target: &Target) -> bool {
+        target.real.starts_with(&self.outputs)
+    }
+}
+
+fn judged(judgement: Judgement, subject: String) -> Judged {
+    let gate = match judgement.action {
+        Action::Allow => Gate::Allow,
+        Action::Ask => Gate::Ask,
+        Action::Deny => Gate::Deny,
+    };
+    Judged {
+        gate,
+        subject,
+        because: judgement.because,
+        reasons: judgement.reasons,
+        always: Vec::new(),
+    }
+}
+
+/// A session reads the long outputs of its own commands.
+fn own_output() -> Judgement {
+    Judgement {
+        action: Action::Allow,
+        origin: permission::Origin::BuiltIn,
+        because: "built-in: the output of a command of this session".into(),
+        parts: Vec::new(),
+        always: None,
+        reasons: Vec::new(),
+    }
+}

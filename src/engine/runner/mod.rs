@@ -1,0 +1,162 @@
+//! Carries out the orders of a [`Turn`](crate::domain::turn::Turn): one run at a time in a session.
+//!
+//! A run is rebuilt from what is stored, stores what happens before it tells the hub, and ends
+//! with the session in a state that a person can go on from.
+
+mod call;
+mod record;
+mod repair;
+mod run;
+mod step;
+
+use std::{
+    collections::HashMap,
+    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    time::Duration,
+};
+
+use tokio::sync::{Notify, mpsc, watch};
+use tokio_util::sync::CancellationToken;
+
+pub use self::repair::{repair, stop_waiting};
+use super::Engine;
+use crate::domain::ids::{PartId, SessionId};
+
+/// All runs that go on in this process.
+#[derive(Default)]
+pub struct Runs {
+    running: Mutex<HashMap<SessionId, Handle>>,
+    /// Held while it is decided whether a prompt starts a run or waits for one.
+    moment: tokio::sync::Mutex<()>,
+}
+
+#[derive(Clone)]
+struct Handle {
+    cancel: CancellationToken,
+    inbox: mpsc::UnboundedSender<News>,
+    retry_now: Arc<Notify>,
+    ended: watch::Receiver<bool>,
+}
+
+/// What reaches a run from outside.
+#[derive(Clone, Debug)]
+pub enum News {
+    /// A person has answered an ask about a call.
+    Decided(Decided),
+}
+
+/// A person's answer to an ask about a call.
+#[derive(Clone, Debug)]
+pub struct Decided {
+    pub part: PartId,
+    pub allowed: bool,
+    /// A word to the agent.
+    pub message: Option<String>,
+    pub login: String,
+}
+
+/// How a run begins.
+#[derive(Clone, Debug)]
+pub enum Begin {
+    /// With the prompts that wait, if any.
+    Prompts,
+    /// In the middle of a reply, with the answer to an ask that outlived the server.
+    Answered(Decided),
+}
+
+impl Runs {
+    /// Whether a run goes on in a session.
+    pub fn is_running(&self, session: SessionId) -> bool {
+        self.lock().contains_key(&session)
+    }
+
+    /// Asks a run to stop, and waits until it has. `false` where none goes on.
+    pub async fn abort(&self, session: SessionId) -> bool {
+        let Some(mut handle) = self.handle(session) else { return false };
+        handle.cancel.cancel();
+        let _ = tokio::time::timeout(Duration::from_secs(5), handle.ended.wait_for(|it| *it)).await;
+        true
+    }
+
+    /// Ends the wait before the next try of a model call. `false` where none is waited for.
+    pub fn retry_now(&self, session: SessionId) -> bool {
+        self.handle(session).map(|handle| handle.retry_now.notify_waiters()).is_some()
+    }
+
+    /// Stops all runs, for the end of the server.
+    pub async fn stop_all(&self) {
+        let all: Vec<SessionId> = self.lock().keys().copied().collect();
+        futures_util::future::join_all(all.into_iter().map(|session| self.abort(session))).await;
+    }
+
+    /// Brings news to a run. `false` where none goes on.
+    pub fn tell(&self, session: SessionId, news: News) -> bool {
+        self.handle(session).is_some_and(|handle| handle.inbox.send(news).is_ok())
+    }
+
+    fn handle(&self, session: SessionId) -> Option<Handle> {
+        self.lock().get(&session).cloned()
+    }
+
+    /// While this is held no run ends, and none begins but by its holder: what is read of a
+    /// session's state still holds when something is made of it.
+    pub async fn moment(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.moment.lock().await
+    }
+
+    fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
+        self.running.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Starts a run in a session, unless one goes on: that one takes the waiting prompts itself.
+pub fn wake(engine: &Arc<Engine>, session: SessionId) {
+    start(engine, session, Begin::Prompts);
+}
+
+pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
+    let cancel = CancellationToken::new();
+    let (inbox, news) = mpsc::unbounded_channel();
+    let (ended, has_ended) = watch::channel(false);
+    let retry_now = Arc::new(Notify::new());
+    {
+        let mut runs = engine.runs.lock();
+        if runs.contains_key(&session) {
+            return;
+        }
+        let handle = Handle {
+            cancel: cancel.clone(),
+            inbox,
+            retry_now: retry_now.clone(),
+            ended: has_ended,
+        };
+        runs.insert(session, handle);
+    }
+    let engine = engine.clone();
+    let reins = run::Reins { cancel, news, retry_now };
+    tokio::spawn(async move {
+        let work = tokio::spawn(run::run(engine.clone(), session, begin, reins));
+        match work.await {
+            Ok(Ok(())) => {}
+            Ok(Err(err)) => {
+                tracing::error!(%session, "a run failed: {err:#}");
+                repair::after_failure(&engine, session).await;
+            }
+            Err(err) => {
+                tracing::error!(%session, "a run panicked: {err}");
+                repair::after_failure(&engine, session).await;
+            }
+        }
+        // A prompt that came while the run was ending was put into the queue.
+        let moment = engine.runs.moment().await;
+        engine.runs.lock().remove(&session);
+        let _ = ended.send(true);
+        engine.hub.tidy();
+        match run::waits(&engine, session).await {
+            Ok(true) => wake(&engine, session),
+            Ok(false) => {}
+            Err(err) => tracing::error!(%session, "looking for waiting prompts: {err}"),
+        }
+        drop(moment);
+    });
+}

@@ -1,0 +1,131 @@
+//! Puts right what a run left in the middle when the server, or the run itself, ended.
+
+use std::sync::Arc;
+
+use super::record::{filled, value};
+use crate::{
+    domain::{
+        ids::SessionId,
+        message::{Part, Role, ToolStatus},
+        session::{AskStatus, Failure, SessionStatus},
+    },
+    engine::Engine,
+    store::{
+        self, DbErr, asks,
+        entity::session::Model as Session,
+        journal::{self, Write},
+        messages,
+    },
+};
+
+/// Repairs every session that some run left in the middle; for the start of the server.
+///
+/// A session that waits for a person goes on waiting, with what it asked. In every other one the
+/// unfinished calls are aborted, and it can be continued at once.
+pub async fn repair(engine: &Arc<Engine>) -> Result<usize, DbErr> {
+    let left = store::sessions::left_running(&engine.db).await?;
+    let count = left.len();
+    for session in left {
+        let waits = session.status == SessionStatus::Waiting
+            && !asks::open_in(&engine.db, session.id).await?.is_empty();
+        close(engine, session, if waits { Left::Waiting } else { Left::Stopped(interrupted()) })
+            .await?;
+    }
+    Ok(count)
+}
+
+/// Ends the waiting of a session whose run ended with the server. `false` where it does not wait.
+pub async fn stop_waiting(engine: &Engine, session: SessionId) -> Result<bool, DbErr> {
+    let _moment = engine.runs.moment().await;
+    match store::sessions::with_project(&engine.db, session).await? {
+        Some((session, _)) if session.status.is_active() && !engine.runs.is_running(session.id) => {
+            close(engine, session, Left::Stopped(super::run::aborted())).await?;
+            Ok(true)
+        }
+        _ => Ok(false),
+    }
+}
+
+/// Repairs a session whose run ended with an error of our own.
+pub(super) async fn after_failure(engine: &Arc<Engine>, session: SessionId) {
+    let closed = async {
+        match store::sessions::with_project(&engine.db, session).await? {
+            Some((session, _)) => close(engine, session, Left::Stopped(broken())).await,
+            None => Ok(()),
+        }
+    };
+    if let Err(err) = closed.await {
+        tracing::error!(%session, "repairing a session: {err}");
+    }
+}
+
+enum Left {
+    Waiting,
+    Stopped(Failure),
+}
+
+async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbErr> {
+    let now = engine.clock.now();
+    let last = messages::page(&engine.db, session.id, None, 1).await?.pop();
+    let open = asks::open_in(&engine.db, session.id).await?;
+    let mut writes = Vec::new();
+    if let Some(last) =
+        last.filter(|it| it.message.role == Role::Assistant && it.message.completed_at.is_none())
+    {
+        for row in last.parts {
+            let asked = open.iter().any(|ask| ask.part_id == row.id);
+            let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else {
+                continue;
+            };
+            let keeps = asked && matches!(left, Left::Waiting);
+            // A call that was allowed to run but had not started is as unfinished as one that had.
+            if call.status.is_final() || keeps {
+                continue;
+            }
+            call.status = ToolStatus::Aborted;
+            call.error =
+                Some("The call was stopped before it finished, because the server ended.".into());
+            writes.push(Write::Part(Box::new(filled(row, &Part::Tool(call)))));
+        }
+        if let Left::Stopped(failure) = &left {
+            let mut message = last.message;
+            if let Err(err) = engine.snapshots.finish_message(&session, message.id).await {
+                tracing::error!(session = %session.id, "recording files after a stop: {err:#}");
+            }
+            message.completed_at = Some(now);
+            message.error = Some(value(failure));
+            writes.push(Write::Message(Box::new(message)));
+        }
+    }
+    if let Left::Stopped(failure) = &left {
+        for mut ask in open {
+            ask.status = AskStatus::Withdrawn;
+            ask.decided_at = Some(now);
+            writes.push(Write::Ask(Box::new(ask)));
+        }
+        let status =
+            if failure.code == "internal" { SessionStatus::Error } else { SessionStatus::Aborted };
+        writes.push(Write::status(status));
+    }
+    let stored = journal::record(&engine.db, session.id, now, writes).await?;
+    engine.hub.stored(session.id, stored);
+    Ok(())
+}
+
+fn interrupted() -> Failure {
+    Failure {
+        version: 1,
+        code: "interrupted".into(),
+        message: "The server ended while the agent was at work. What was done so far is kept; send a prompt to go on.".into(),
+        provider_message: None,
+    }
+}
+
+fn broken() -> Failure {
+    Failure {
+        version: 1,
+        code: "internal".into(),
+        message: "Something broke on our side. It has been logged. What was done so far is kept; send a prompt to go on.".into(),
+        provider_message: None,
+    }
+}

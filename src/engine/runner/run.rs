@@ -1,0 +1,477 @@
+//! One run: answers a prompt, and then those that wait, until there is nothing more to do.
+
+use std::{path::PathBuf, sync::Arc, time::Duration};
+
+use anyhow::Context as _;
+use futures_util::{StreamExt as _, stream::FuturesUnordered};
+use tokio::sync::{Notify, mpsc};
+use tokio_util::sync::CancellationToken;
+
+use super::{
+    Begin, Decided, News,
+    call::{CallEnd, RunningCall},
+    record::{summary_of, value},
+    step::StepEnd,
+};
+use crate::{
+    adapters::model::Endpoint,
+    domain::{
+        conversation::{self, CallIds, Exchange, Request, ToolChoice, ToolSpec},
+        ids::SessionId,
+        message::{Part, Role},
+        provider::{Meta, ModelMeta},
+        session::{AskStatus, Failure, Queued, SessionStatus, Summary},
+        turn::{Effect, Heard, Order, Reason, Turn},
+    },
+    engine::{
+        Engine, gate::Gatekeeper, hub::Teller, snapshots::MessageRecorder, system_prompt, tools,
+    },
+    store::{
+        self, asks,
+        entity::{message::Model as Message, session::Model as Session},
+        journal::Write,
+        messages::{self, Whole},
+    },
+};
+
+/// How a run is steered from outside.
+pub(super) struct Reins {
+    pub cancel: CancellationToken,
+    pub news: mpsc::UnboundedReceiver<News>,
+    pub retry_now: Arc<Notify>,
+}
+
+/// All that a run works with.
+pub(super) struct Run {
+    pub engine: Arc<Engine>,
+    pub session: Session,
+    pub root: PathBuf,
+    pub teller: Teller,
+    pub reins: Reins,
+    pub gate: Gatekeeper,
+    pub endpoint: Endpoint,
+    pub meta: ModelMeta,
+    /// What is sent to the model; its items grow with each step.
+    pub request: Request,
+    pub ids: CallIds,
+    pub summary: Summary,
+    /// The answer that is being written.
+    pub answer: Message,
+    pub next_position: i32,
+    /// The parts of the newest step, until they are part of the conversation.
+    pub step: Vec<Part>,
+    /// The calls of the newest reply, by their index in the turn.
+    pub calls: Vec<RunningCall>,
+    pub recorder: Arc<MessageRecorder>,
+}
+
+/// How an answer ended.
+pub(super) enum Ended {
+    Done,
+    Aborted,
+    Failed(Failure),
+}
+
+/// How long tools get to end after an abort before they are left behind.
+const ABORT_GRACE: Duration = Duration::from_millis(800);
+
+pub(super) async fn run(
+    engine: Arc<Engine>,
+    session: SessionId,
+    begin: Begin,
+    reins: Reins,
+) -> anyhow::Result<()> {
+    let Some((session, project)) = store::sessions::with_project(&engine.db, session).await? else {
+        return Ok(());
+    };
+    let teller = engine.hub.teller(session.id);
+    let found = endpoint(&engine, &session).await?;
+    let conversation = messages::conversation(&engine.db, session.id).await?;
+    let (endpoint, meta) = match found {
+        Ok(found) => found,
+        Err(failure) => return refuse(&engine, &session, &teller, failure).await,
+    };
+    let gate = Gatekeeper::load(&engine, &project, session.id).await?;
+    let root = PathBuf::from(&project.path);
+    let last = conversation.last().context("a run without a prompt")?.message.clone();
+    let recorder = engine.snapshots.recorder(&root, session.id, last.id);
+    let mut run = Run {
+        request: Request {
+            model: session.model.clone(),
+            system: system_prompt::build(&session, &project).await,
+            items: Vec::new(),
+            tools: tool_specs(),
+            max_output_tokens: None,
+            tools_allowed: ToolChoice::Auto,
+        },
+        ids: CallIds::default(),
+        summary: summary_of(&session.summary),
+        answer: last,
+        next_position: 0,
+        step: Vec::new(),
+        calls: Vec::new(),
+        recorder: Arc::new(recorder),
+        engine,
+        session,
+        root,
+        teller,
+        reins,
+        gate,
+        endpoint,
+        meta,
+    };
+    run.go(begin, conversation).await
+}
+
+impl Run {
+    async fn go(&mut self, begin: Begin, mut conversation: Vec<Whole>) -> anyhow::Result<()> {
+        let mut turn = Turn::new(u32::try_from(self.session.max_steps).unwrap_or(1));
+        let mut orders = match begin {
+            Begin::Answered(decided) => {
+                let open = conversation.pop().context("an answer that is not there")?;
+                self.remember(&conversation)?;
+                self.resume(&mut turn, open, decided).await?
+            }
+            Begin::Prompts => {
+                self.remember(&conversation)?;
+                if self.answer.role == Role::Assistant && !self.next_prompt(Queued::Queue).await? {
+                    return Ok(());
+                }
+                self.begin_answer().await?;
+                turn.start()
+            }
+        };
+        loop {
+            let ended = self.answer(&mut turn, orders).await?;
+            let done = matches!(ended, Ended::Done);
+            self.end_answer(ended).await?;
+            if !done || !self.next_prompt(Queued::Queue).await? {
+                break;
+            }
+            self.begin_answer().await?;
+            turn = Turn::new(u32::try_from(self.session.max_steps).unwrap_or(1));
+            orders = turn.start();
+        }
+        Ok(())
+    }
+
+    /// Puts stored messages into what is sent to the model.
+    fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
+        for whole in conversation {
+            let parts: Result<Vec<Part>, _> =
+                whole.parts.iter().map(|row| Part::read(&row.kind, row.data.clone())).collect();
+            let (role, model) = (whole.message.role, whole.message.model.as_str());
+            let parts = parts?;
+            let exchange = Exchange { role, model, parts: &parts };
+            let items = conversation::message_items(&mut self.ids, &exchange);
+            self.request.items.extend(items);
+        }
+        Ok(())
+    }
+
+    /// Opens an answer after the last message, and says that the agent is at work.
+    async fn begin_answer(&mut self) -> anyhow::Result<()> {
+        self.answer = self.new_answer(self.answer.position + 1);
+        self.next_position = 0;
+        self.recorder =
+            Arc::new(self.engine.snapshots.recorder(&self.root, self.session.id, self.answer.id));
+        self.record(vec![
+            Write::Message(Box::new(self.answer.clone())),
+            Write::status(SessionStatus::Running),
+        ])
+        .await
+    }
+
+    /// Carries out orders until the turn stops.
+    async fn answer(&mut self, turn: &mut Turn, orders: Vec<Order>) -> anyhow::Result<Ended> {
+        let mut running = FuturesUnordered::new();
+        let mut writes = Vec::new();
+        let mut plan = self.plan(orders, &mut writes);
+        loop {
+            if !writes.is_empty() {
+                self.record(std::mem::take(&mut writes)).await?;
+            }
+            for call in std::mem::take(&mut plan.run) {
+                running.push(self.start_call(call));
+            }
+            match plan.next.take() {
+                Some(Order::Stop(Reason::Done | Reason::StepLimit)) => return Ok(Ended::Done),
+                Some(order) => {
+                    self.settle_step();
+                    self.deliver_steering().await?;
+                    let choice = match order {
+                        Order::SumUp => ToolChoice::None,
+                        _ => ToolChoice::Auto,
+                    };
+                    match self.call_model(choice, turn, &mut writes).await? {
+                        StepEnd::Replied(next) => plan = next,
+                        StepEnd::Aborted => return Ok(Ended::Aborted),
+                        StepEnd::Failed(failure) => return Ok(Ended::Failed(failure)),
+                    }
+                    continue;
+                }
+                None => {}
+            }
+            let orders = tokio::select! {
+                biased;
+                () = self.reins.cancel.cancelled() => {
+                    let rest = async { while running.next().await.is_some() {} };
+                    let _ = tokio::time::timeout(ABORT_GRACE, rest).await;
+                    return Ok(Ended::Aborted);
+                }
+                Some(end) = running.next() => {
+                    let CallEnd { call, .. } = end;
+                    self.finish_call(end, &mut writes).await;
+                    turn.hear(Heard::Ran { call })
+                }
+                news = self.reins.news.recv() => match news {
+                    Some(News::Decided(decided)) => self.hear(turn, decided, &mut writes),
+                    None => return Ok(Ended::Aborted),
+                },
+            };
+            plan = self.plan(orders, &mut writes);
+        }
+    }
+
+    /// Takes a person's answer to an ask into the call and the turn.
+    fn hear(&mut self, turn: &mut Turn, decided: Decided, writes: &mut Vec<Write>) -> Vec<Order> {
+        let Some(call) = self.calls.iter().position(|call| call.row.id == decided.part) else {
+            return Vec::new();
+        };
+        let allowed = decided.allowed;
+        self.note_decision(call, decided);
+        if !self.calls.iter().any(|call| call.asked) {
+            writes.push(Write::status(SessionStatus::Running));
+        }
+        turn.hear(Heard::Decided { call, allowed })
+    }
+
+    /// Goes on in the middle of a reply, where an ask has outlived the server.
+    async fn resume(
+        &mut self,
+        turn: &mut Turn,
+        open: Whole,
+        decided: Decided,
+    ) -> anyhow::Result<Vec<Order>> {
+        self.answer = open.message;
+        self.next_position = open.parts.last().map_or(0, |part| part.position + 1);
+        let parts: Result<Vec<Part>, _> =
+            open.parts.iter().map(|row| Part::read(&row.kind, row.data.clone())).collect();
+        let parts = parts?;
+        let steps: Vec<&[Part]> =
+            parts.split_inclusive(|part| matches!(part, Part::Step(_))).collect();
+        let (last, before) = steps.split_last().context("an answer without a step")?;
+        for step in before {
+            let items = conversation::step_items(&mut self.ids, &self.session.model, step);
+            self.request.items.extend(items);
+        }
+        self.step = last.iter().filter(|part| part.tool().is_none()).cloned().collect();
+        let asked: Vec<_> = asks::open_in(&self.engine.db, self.session.id)
+            .await?
+            .into_iter()
+            .map(|ask| ask.part_id)
+            .collect();
+        let offset = parts.len() - last.len();
+        self.calls = open.parts[offset..]
+            .iter()
+            .zip(*last)
+            .filter_map(|(row, part)| Some((row.clone(), part.tool()?.clone())))
+            .map(|(row, call)| RunningCall::stored(row, call))
+            .collect();
+        let mut waiting = Vec::new();
+        for (index, call) in self.calls.iter_mut().enumerate() {
+            call.asked = asked.contains(&call.row.id) || call.row.id == decided.part;
+            if call.asked {
+                waiting.push(index);
+            }
+        }
+        for index in waiting.clone() {
+            self.rejudge(index);
+        }
+        let effects: Vec<Effect> = self.calls.iter().map(|call| call.effect).collect();
+        let mut orders = turn.resume(&effects, &waiting);
+        let mut writes = Vec::new();
+        orders.extend(self.hear(turn, decided, &mut writes));
+        self.record(writes).await?;
+        Ok(orders)
+    }
+
+    /// Takes the first prompt that waits into the conversation. `false` where none does.
+    async fn next_prompt(&mut self, kind: Queued) -> anyhow::Result<bool> {
+        let waiting = messages::queued(&self.engine.db, self.session.id).await?;
+        let mut waiting = waiting.into_iter();
+        // What was meant to steer an answer that has ended is a prompt like any other.
+        let Some(mut prompt) =
+            waiting.find(|it| kind == Queued::Queue || it.message.queued == Some(kind))
+        else {
+            return Ok(false);
+        };
+        prompt.message.queued = None;
+        prompt.message.position = self.answer.position + 1;
+        self.answer = prompt.message.clone();
+        self.remember(std::slice::from_ref(&prompt))?;
+        self.record(vec![Write::Message(Box::new(prompt.message))]).await?;
+        Ok(true)
+    }
+
+    /// Closes the answer so far and goes on in a new one, where a person steers.
+    async fn deliver_steering(&mut self) -> anyhow::Result<()> {
+        let waiting = messages::queued(&self.engine.db, self.session.id).await?;
+        if !waiting.iter().any(|it| it.message.queued == Some(Queued::Steer)) {
+            return Ok(());
+        }
+        let closed = self.close_answer(None);
+        self.record(vec![closed]).await?;
+        self.engine.snapshots.finish(&self.recorder).await?;
+        while self.next_prompt(Queued::Steer).await? {}
+        self.begin_answer().await
+    }
+
+    /// Puts the newest step into what is sent to the model.
+    pub(super) fn settle_step(&mut self) {
+        let mut parts = std::mem::take(&mut self.step);
+        parts.extend(self.calls.drain(..).map(|call| Part::Tool(Box::new(call.call))));
+        let items = conversation::step_items(&mut self.ids, &self.session.model, &parts);
+        self.request.items.extend(items);
+    }
+
+    /// Closes the answer and says how it stands with the session.
+    async fn end_answer(&mut self, ended: Ended) -> anyhow::Result<()> {
+        let (status, failure) = match ended {
+            Ended::Done => (SessionStatus::Idle, None),
+            Ended::Aborted => (SessionStatus::Aborted, Some(aborted())),
+            Ended::Failed(failure) => (SessionStatus::Error, Some(failure)),
+        };
+        let mut writes = Vec::new();
+        if status != SessionStatus::Idle {
+            self.abort_calls(&mut writes, "The call was stopped before it finished.");
+            for mut ask in asks::open_in(&self.engine.db, self.session.id).await? {
+                ask.status = AskStatus::Withdrawn;
+                ask.decided_at = Some(self.engine.clock.now());
+                writes.push(Write::Ask(Box::new(ask)));
+            }
+        }
+        self.engine.snapshots.finish(&self.recorder).await?;
+        self.refresh_changes().await?;
+        self.settle_step();
+        writes.push(self.close_answer(failure.as_ref()));
+        writes.push(self.session_change(Some(status)));
+        self.record(writes).await
+    }
+
+    /// Brings the list of changed files in the session's totals up to date.
+    pub(super) async fn refresh_changes(&mut self) -> anyhow::Result<()> {
+        if self.recorder.has_changes() {
+            self.summary.files =
+                self.engine.snapshots.changed_files(self.session.id, &self.root).await?;
+        }
+        Ok(())
+    }
+}
+
+/// Whether a prompt waits in a session that is ready for it.
+pub(super) async fn waits(engine: &Engine, session: SessionId) -> Result<bool, store::DbErr> {
+    let Some((session, _)) = store::sessions::with_project(&engine.db, session).await? else {
+        return Ok(false);
+    };
+    // After an error or a stop the queue is kept for the person to look at.
+    Ok(session.status == SessionStatus::Idle
+        && !messages::queued(&engine.db, session.id).await?.is_empty())
+}
+
+/// What is said of an answer that a person stopped.
+pub(super) fn aborted() -> Failure {
+    Failure {
+        version: 1,
+        code: "aborted".into(),
+        message: "Stopped. What was done so far is kept; send a prompt to go on.".into(),
+        provider_message: None,
+    }
+}
+
+/// All tools as a model is told of them.
+fn tool_specs() -> Vec<ToolSpec> {
+    let spec = |tool: &tools::Spec| ToolSpec {
+        name: tool.name.into(),
+        description: tool.description.into(),
+        schema: (tool.schema)(),
+    };
+    tools::all().iter().map(spec).collect()
+}
+
+/// Where the session's model is asked, or why it cannot be.
+async fn endpoint(
+    engine: &Engine,
+    session: &Session,
+) -> anyhow::Result<Result<(Endpoint, ModelMeta), Failure>> {
+    let fail = |message: &str| {
+        Ok(Err(Failure {
+            version: 1,
+            code: "provider".into(),
+            message: message.into(),
+            provider_message: None,
+        }))
+    };
+    let Some(id) = session.provider_id else {
+        return fail("The session's provider was removed. Choose another model, then send again.");
+    };
+    let found = store::providers::usable(&engine.db, session.user_id, id).await?;
+    let Some(provider) = found else {
+        return fail(
+            "The session's provider is not there any more. Choose another model, then send again.",
+        );
+    };
+    if provider.disabled_at.is_some() {
+        return fail(
+            "The session's provider is switched off. Choose another model, then send again.",
+        );
+    }
+    let meta: Meta = serde_json::from_value(provider.meta.clone()).unwrap_or_default();
+    let meta = meta.models.get(&session.model).cloned().unwrap_or_default();
+    let key = match &provider.key {
+        Some(sealed) => match engine.vault.open(&format!("provider:{}", provider.id), sealed) {
+            Ok(key) => Some(key),
+            Err(err) => {
+                tracing::error!(provider = %provider.id, "opening a key: {err}");
+                return fail(
+                    "The provider's key cannot be opened with this server's secret. Put in the key again.",
+                );
+            }
+        },
+        None => None,
+    };
+    let endpoint = Endpoint { kind: provider.kind, name: provider.name, url: provider.url, key };
+    Ok(Ok((endpoint, meta)))
+}
+
+/// Answers a prompt with why it cannot be answered.
+async fn refuse(
+    engine: &Engine,
+    session: &Session,
+    teller: &Teller,
+    failure: Failure,
+) -> anyhow::Result<()> {
+    let now = engine.clock.now();
+    let position = messages::last_position(&engine.db, session.id).await? + 1;
+    let answer = Message {
+        id: crate::domain::ids::MessageId::mint(now, engine.entropy.as_ref()),
+        session_id: session.id,
+        position,
+        role: Role::Assistant,
+        queued: None,
+        user_id: None,
+        agent: session.agent.clone(),
+        model: session.model.clone(),
+        cost_micros: None,
+        tokens: value(&crate::domain::message::Tokens::default()),
+        error: Some(value(&failure)),
+        seq: 0,
+        reverted_at: None,
+        created_at: now,
+        completed_at: Some(now),
+    };
+    let writes = vec![Write::Message(Box::new(answer)), Write::status(SessionStatus::Error)];
+    let stored = store::journal::record(&engine.db, session.id, now, writes).await?;
+    teller.stored(stored);
+    Ok(())
+}

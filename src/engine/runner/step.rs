@@ -1,0 +1,374 @@
+//! One call of the model: streamed, tried again where that helps, and turned into parts.
+
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+
+use super::{
+    call::{Plan, RunningCall},
+    record::{filled, value},
+    run::Run,
+};
+use crate::{
+    domain::{
+        conversation::ToolChoice,
+        message::{Part, Reasoning, Step, Text, Tokens, ToolCall, ToolStatus},
+        model::{Delta, Fault, Finish, RawCall, Reply, parse_arguments},
+        retry::{self, Decision},
+        session::Failure,
+        turn::{Heard, Turn},
+    },
+    engine::{gate::Gatekeeper, hub::Retry},
+    store::{
+        entity::part::Model as PartRow,
+        journal::{self, Write},
+    },
+};
+
+/// How a call of the model ended.
+pub(super) enum StepEnd {
+    /// With what to do next; what is to be stored has been added to the writes.
+    Replied(Plan),
+    Aborted,
+    Failed(Failure),
+}
+
+/// A part that is being streamed.
+struct Draft {
+    row: PartRow,
+    kind: DraftKind,
+    text: String,
+    saved: Instant,
+    saved_len: usize,
+}
+
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum DraftKind {
+    Text,
+    Reasoning,
+    /// A call, by its index in the reply.
+    Call(usize),
+}
+
+/// How one try ended.
+enum Try {
+    Reply(Reply),
+    Fault(Fault),
+    Aborted,
+}
+
+/// While a part is long, its text is stored so often.
+const SAVE_EVERY: Duration = Duration::from_secs(1);
+
+impl Run {
+    /// Calls the model, and plans what its reply asks for.
+    pub(super) async fn call_model(
+        &mut self,
+        choice: ToolChoice,
+        turn: &mut Turn,
+        writes: &mut Vec<Write>,
+    ) -> anyhow::Result<StepEnd> {
+        self.request.tools_allowed = choice;
+        let started = Instant::now();
+        let mut drafts = Vec::new();
+        let mut attempt = 0;
+        loop {
+            attempt += 1;
+            match self.try_model(&mut drafts).await? {
+                Try::Reply(reply) => {
+                    if !reply.calls.is_empty() {
+                        // Rules and trust may have changed since the last step.
+                        self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
+                    }
+                    return Ok(StepEnd::Replied(
+                        self.take_reply(reply, drafts, started, turn, writes),
+                    ));
+                }
+                Try::Aborted => {
+                    self.keep(drafts).await?;
+                    return Ok(StepEnd::Aborted);
+                }
+                Try::Fault(fault) => {
+                    let failure = match self.decide(&fault, attempt) {
+                        Ok(wait) => {
+                            self.withdraw(&mut drafts);
+                            if self.wait(attempt, wait, &fault).await {
+                                continue;
+                            }
+                            return Ok(StepEnd::Aborted);
+                        }
+                        Err(failure) => failure,
+                    };
+                    self.keep(drafts).await?;
+                    return Ok(StepEnd::Failed(failure));
+                }
+            }
+        }
+    }
+
+    /// One try, streamed to whoever watches.
+    async fn try_model(&mut self, drafts: &mut Vec<Draft>) -> anyhow::Result<Try> {
+        let asked = self.engine.models.stream(&self.endpoint, &self.request);
+        let mut stream = tokio::select! {
+            biased;
+            () = self.reins.cancel.cancelled() => return Ok(Try::Aborted),
+            stream = asked => match stream {
+                Ok(stream) => stream,
+                Err(fault) => return Ok(Try::Fault(fault)),
+            },
+        };
+        loop {
+            let delta = tokio::select! {
+                biased;
+                () = self.reins.cancel.cancelled() => return Ok(Try::Aborted),
+                delta = stream.next() => delta,
+            };
+            match delta {
+                Ok(Some(delta)) => self.draw(delta, drafts).await?,
+                Ok(None) => break,
+                Err(fault) => return Ok(Try::Fault(fault)),
+            }
+        }
+        Ok(match stream.reply().await {
+            Ok(reply) => Try::Reply(reply),
+            Err(fault) => Try::Fault(fault),
+        })
+    }
+
+    /// Shows a piece of the reply.
+    async fn draw(&mut self, delta: Delta, drafts: &mut Vec<Draft>) -> anyhow::Result<()> {
+        let (kind, text) = match delta {
+            Delta::Text(text) => (DraftKind::Text, text),
+            Delta::Reasoning(text) => (DraftKind::Reasoning, text),
+            Delta::CallStarted { index, id, name } => {
+                let mut row = self.new_part("tool");
+                let call = ToolCall { call_id: id, tool: name, ..ToolCall::default() };
+                row = filled(row, &Part::Tool(Box::new(call)));
+                self.teller.open(row.clone());
+                drafts.push(Draft::new(row, DraftKind::Call(index)));
+                return Ok(());
+            }
+            Delta::CallArguments { .. } => return Ok(()),
+        };
+        if text.is_empty() {
+            return Ok(());
+        }
+        let at = match drafts.iter().position(|draft| draft.kind == kind) {
+            Some(at) => at,
+            None => {
+                let part = kind.part(String::new());
+                let row = filled(self.new_part(part.kind()), &part);
+                self.teller.open(row.clone());
+                drafts.push(Draft::new(row, kind));
+                drafts.len() - 1
+            }
+        };
+        let draft = &mut drafts[at];
+        draft.text.push_str(&text);
+        self.teller.append(draft.row.id, text);
+        if draft.saved.elapsed() >= SAVE_EVERY && draft.text.len() > draft.saved_len {
+            draft.saved = Instant::now();
+            draft.saved_len = draft.text.len();
+            // Stored but not told: whoever watches has the text already, piece by piece.
+            let row = filled(draft.row.clone(), &kind.part(draft.text.clone()));
+            let write = vec![Write::Part(Box::new(row))];
+            let now = self.engine.clock.now();
+            journal::record(&self.engine.db, self.session.id, now, write).await?;
+        }
+        Ok(())
+    }
+
+    /// Turns a whole reply into parts and plans its calls.
+    fn take_reply(
+        &mut self,
+        reply: Reply,
+        mut drafts: Vec<Draft>,
+        started: Instant,
+        turn: &mut Turn,
+        writes: &mut Vec<Write>,
+    ) -> Plan {
+        let thought = reply.reasoning.map(|thought| {
+            Part::Reasoning(Reasoning { text: thought.text, signature: thought.signature })
+        });
+        let text = (!reply.text.trim().is_empty()).then(|| Part::Text(Text { text: reply.text }));
+        for (kind, part) in [(DraftKind::Reasoning, thought), (DraftKind::Text, text)] {
+            let draft = take(&mut drafts, kind);
+            match (part, draft) {
+                (Some(part), draft) => {
+                    let row = draft.unwrap_or_else(|| self.new_part(part.kind()));
+                    writes.push(Write::Part(Box::new(filled(row, &part))));
+                    self.step.push(part);
+                }
+                (None, Some(row)) => self.teller.withdraw(row.id),
+                (None, None) => {}
+            }
+        }
+        let cut = reply.finish == Finish::Length;
+        for (index, raw) in reply.calls.into_iter().enumerate() {
+            let row =
+                take(&mut drafts, DraftKind::Call(index)).unwrap_or_else(|| self.new_part("tool"));
+            let call = read_call(raw, cut);
+            let call = self.judge_call(row, call);
+            self.calls.push(call);
+        }
+        for draft in drafts {
+            self.teller.withdraw(draft.row.id);
+        }
+        let usage = reply.usage.map(|usage| usage.tokens);
+        let tokens = usage.unwrap_or_else(|| self.estimate());
+        let step = Step {
+            tokens,
+            cost_micros: self.meta.cost(&tokens),
+            finish_reason: reply.finish.as_str().to_owned(),
+            duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
+        };
+        self.count(&step);
+        let planned = self.calls.iter().map(RunningCall::planned).collect();
+        let plan = self.plan(turn.hear(Heard::Reply(planned)), writes);
+        let row = filled(self.new_part("step"), &Part::Step(step.clone()));
+        writes.push(Write::Part(Box::new(row)));
+        self.step.push(Part::Step(step));
+        writes.push(self.session_change(None));
+        plan
+    }
+
+    /// Adds a step to the totals of the answer and of the session.
+    fn count(&mut self, step: &Step) {
+        let mut tokens: Tokens =
+            serde_json::from_value(self.answer.tokens.clone()).unwrap_or_default();
+        tokens += step.tokens;
+        self.answer.tokens = value(&tokens);
+        match step.cost_micros {
+            Some(cost) => {
+                self.answer.cost_micros = Some(self.answer.cost_micros.unwrap_or(0) + cost);
+                self.summary.cost_micros += cost;
+            }
+            None => self.summary.cost_incomplete = true,
+        }
+        self.summary.tokens += step.tokens;
+        self.summary.steps += 1;
+        self.summary.context_tokens = step.tokens.input
+            + step.tokens.cache_read
+            + step.tokens.cache_write
+            + step.tokens.output;
+    }
+
+    /// Tokens by the rule of thumb of four bytes each, where the provider does not say.
+    fn estimate(&self) -> Tokens {
+        let input = self.request.system.len()
+            + self
+                .request
+                .items
+                .iter()
+                .map(crate::domain::conversation::Item::bytes)
+                .sum::<usize>();
+        let output: usize = self
+            .step
+            .iter()
+            .map(|part| match part {
+                Part::Text(text) => text.text.len(),
+                Part::Reasoning(reasoning) => reasoning.text.len(),
+                _ => 0,
+            })
+            .sum();
+        Tokens {
+            input: input as u64 / 4,
+            output: (output as u64).div_ceil(4),
+            estimated: true,
+            ..Tokens::default()
+        }
+    }
+
+    /// How long to wait before the next try, or why there is none.
+    fn decide(&self, fault: &Fault, attempt: u32) -> Result<Duration, Failure> {
+        let failure = |message: String| Failure {
+            version: 1,
+            code: fault.kind.as_str().to_owned(),
+            message,
+            provider_message: fault.provider_message.clone(),
+        };
+        if !fault.retryable() {
+            return Err(failure(fault.message.clone()));
+        }
+        let jitter = (self.engine.entropy.bits() % 1_000) as f64 / 1_000.0;
+        match retry::delay(attempt, fault.retry_after, jitter) {
+            Decision::Wait(wait) => Ok(wait),
+            Decision::GiveUp(reason) => Err(failure(format!("{} {reason}", fault.message))),
+        }
+    }
+
+    /// Waits for the next try; `false` where a person stopped the run meanwhile.
+    async fn wait(&self, attempt: u32, wait: Duration, fault: &Fault) -> bool {
+        let next_at = self.engine.clock.now() + wait;
+        self.teller.retry(Some(Retry { attempt, next_at, reason: fault.message.clone() }));
+        tracing::info!(session = %self.session.id, attempt, kind = fault.kind.as_str(), "a model call failed, trying again");
+        let go_on = tokio::select! {
+            () = self.reins.cancel.cancelled() => false,
+            () = self.reins.retry_now.notified() => true,
+            () = tokio::time::sleep(wait) => true,
+        };
+        self.teller.retry(None);
+        go_on
+    }
+
+    /// Takes back what a failed try has shown.
+    fn withdraw(&mut self, drafts: &mut Vec<Draft>) {
+        for draft in drafts.drain(..).rev() {
+            self.next_position = self.next_position.min(draft.row.position);
+            self.teller.withdraw(draft.row.id);
+        }
+    }
+
+    /// Keeps the text of a try that is not made again; calls that were not whole are not kept.
+    async fn keep(&mut self, drafts: Vec<Draft>) -> anyhow::Result<()> {
+        let mut writes = Vec::new();
+        for draft in drafts {
+            let whole = !matches!(draft.kind, DraftKind::Call(_)) && !draft.text.trim().is_empty();
+            if !whole {
+                self.teller.withdraw(draft.row.id);
+                continue;
+            }
+            let part = draft.kind.part(draft.text);
+            writes.push(Write::Part(Box::new(filled(draft.row, &part))));
+            self.step.push(part);
+        }
+        self.record(writes).await
+    }
+}
+
+impl Draft {
+    fn new(row: PartRow, kind: DraftKind) -> Self {
+        Self { row, kind, text: String::new(), saved: Instant::now(), saved_len: 0 }
+    }
+}
+
+impl DraftKind {
+    fn part(self, text: String) -> Part {
+        match self {
+            Self::Reasoning => Part::Reasoning(Reasoning { text, signature: None }),
+            Self::Text | Self::Call(_) => Part::Text(Text { text }),
+        }
+    }
+}
+
+fn take(drafts: &mut Vec<Draft>, kind: DraftKind) -> Option<PartRow> {
+    let at = drafts.iter().position(|draft| draft.kind == kind)?;
+    Some(drafts.remove(at).row)
+}
+
+/// Reads what a model sent as a call. What cannot be run has its error already.
+fn read_call(raw: RawCall, cut: bool) -> ToolCall {
+    let mut call = ToolCall { call_id: raw.id, tool: raw.name, ..ToolCall::default() };
+    let error = match parse_arguments(&raw.arguments) {
+        Ok(input) if !cut => {
+            call.input = input;
+            return call;
+        }
+        Ok(_) => "The reply was cut off at its length limit, so the call was not run. Split the work into smaller calls.".to_owned(),
+        Err(err) => err,
+    };
+    call.input = Value::String(crate::domain::text::cut(&raw.arguments, 2_000).to_owned());
+    call.status = ToolStatus::Error;
+    call.error = Some(error);
+    call
+}

@@ -1,0 +1,366 @@
+//! Sessions: begun, prompted, stopped, removed.
+
+use std::sync::Arc;
+
+use super::{Engine, Refusal, runner};
+use crate::{
+    domain::{
+        ids::{MessageId, PartId, SessionId},
+        message::{Part, Role, Text, Tokens},
+        provider::split_model,
+        session::{Queued, SessionStatus, Summary},
+    },
+    store::{
+        self,
+        entity::{
+            message::Model as Message, part::Model as PartRow, project::Model as Project,
+            session::Model as Session, user::Model as User,
+        },
+        journal::{self, SessionChange, Write},
+        messages,
+    },
+};
+
+/// The longest prompt, in bytes.
+pub const PROMPT_MAX: usize = 200_000;
+/// The longest name of a session, in characters.
+pub const NAME_MAX: usize = 120;
+/// Prompts that may wait in one session.
+pub const QUEUE_MAX: usize = 32;
+/// The agents there are.
+pub const AGENTS: &[&str] = &["build"];
+
+/// What a session begins with.
+#[derive(Clone, Debug, Default)]
+pub struct New {
+    pub name: Option<String>,
+    pub agent: Option<String>,
+    /// `<provider id>/<model id>`; absent: the one of the newest session, or the first there is.
+    pub model: Option<String>,
+    pub max_steps: Option<u32>,
+}
+
+/// What is changed of a session; what is absent stays.
+#[derive(Clone, Debug, Default)]
+pub struct Change {
+    pub name: Option<String>,
+    pub agent: Option<String>,
+    pub model: Option<String>,
+    pub max_steps: Option<u32>,
+    pub archived: Option<bool>,
+}
+
+/// A prompt that was taken.
+#[derive(Clone, Debug)]
+pub struct Sent {
+    pub message: Message,
+    /// Whether it waits for the agent to be done.
+    pub queued: bool,
+}
+
+/// Begins a session. Nothing runs until it is prompted.
+pub async fn create(
+    engine: &Engine,
+    user: &User,
+    project: &Project,
+    new: New,
+) -> Result<Session, Refusal> {
+    let agent = agent(new.agent)?.unwrap_or_else(|| AGENTS[0].to_owned());
+    let (provider, model) = match new.model {
+        Some(name) => model(engine, user, &name).await?,
+        None => default_model(engine, user).await?,
+    };
+    let now = engine.clock.now();
+    let session = Session {
+        id: SessionId::mint(now, engine.entropy.as_ref()),
+        project_id: project.id,
+        user_id: user.id,
+        name: name(new.name)?.unwrap_or_else(|| "New session".to_owned()),
+        agent,
+        provider_id: Some(provider),
+        model,
+        status: SessionStatus::Idle,
+        max_steps: max_steps(engine, new.max_steps)?,
+        parent_id: None,
+        seq: 0,
+        summary: serde_json::to_value(Summary { version: 1, ..Summary::default() })
+            .map_err(anyhow::Error::from)?,
+        archived_at: None,
+        created_at: now,
+        updated_at: now,
+    };
+    Ok(store::sessions::create(engine.db.write(), session).await?)
+}
+
+/// Changes a session.
+pub async fn change(
+    engine: &Engine,
+    user: &User,
+    session: &Session,
+    change: Change,
+) -> Result<(), Refusal> {
+    let mut fields = SessionChange {
+        name: name(change.name)?,
+        agent: agent(change.agent)?,
+        ..SessionChange::default()
+    };
+    if let Some(name) = change.model {
+        fields.model = Some(model(engine, user, &name).await?);
+    }
+    if change.max_steps.is_some() {
+        fields.max_steps = Some(max_steps(engine, change.max_steps)?);
+    }
+    let now = engine.clock.now();
+    fields.archived_at = change.archived.map(|archived| archived.then_some(now));
+    let writes = vec![Write::Session(Box::new(fields))];
+    let stored = journal::record(&engine.db, session.id, now, writes).await?;
+    engine.hub.stored(session.id, stored);
+    Ok(())
+}
+
+/// Sends a prompt: answered at once, or queued while the agent is at work.
+pub async fn prompt(
+    engine: &Arc<Engine>,
+    user: &User,
+    session: &Session,
+    text: &str,
+    when: Queued,
+) -> Result<Sent, Refusal> {
+    let text = check_prompt(text)?;
+    let _moment = engine.runs.moment().await;
+    let session =
+        store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refusal::NotFound)?.0;
+    let busy = engine.runs.is_running(session.id) || session.status.is_active();
+    let now = engine.clock.now();
+    if busy && messages::queued(&engine.db, session.id).await?.len() >= QUEUE_MAX {
+        return Err(Refusal::Conflict(format!(
+            "{QUEUE_MAX} prompts wait already. Remove one, or wait."
+        )));
+    }
+    let mut first = false;
+    if !busy {
+        engine.snapshots.drop_reverted(session.id).await?;
+        first = messages::last_position(&engine.db, session.id).await? == 0;
+    }
+    let message = Message {
+        id: MessageId::mint(now, engine.entropy.as_ref()),
+        session_id: session.id,
+        position: messages::last_position(&engine.db, session.id).await? + 1,
+        role: Role::User,
+        queued: busy.then_some(when),
+        user_id: Some(user.id),
+        agent: session.agent.clone(),
+        model: session.model.clone(),
+        cost_micros: None,
+        tokens: serde_json::to_value(Tokens::default()).map_err(anyhow::Error::from)?,
+        error: None,
+        seq: 0,
+        reverted_at: None,
+        created_at: now,
+        completed_at: Some(now),
+    };
+    let part = Part::Text(Text { text: text.to_owned() });
+    let row = PartRow {
+        id: PartId::mint(now, engine.entropy.as_ref()),
+        message_id: message.id,
+        session_id: session.id,
+        position: 0,
+        kind: part.kind().to_owned(),
+        data: part.data(),
+        seq: 0,
+        created_at: now,
+    };
+    let mut writes = vec![Write::Message(Box::new(message.clone())), Write::Part(Box::new(row))];
+    if !busy {
+        let name = (first && session.name == "New session").then(|| title(text));
+        let status = Some(SessionStatus::Running);
+        writes.push(Write::Session(Box::new(SessionChange {
+            status,
+            name,
+            ..SessionChange::default()
+        })));
+    }
+    let stored = journal::record(&engine.db, session.id, now, writes).await?;
+    engine.hub.stored(session.id, stored);
+    if !busy {
+        runner::wake(engine, session.id);
+    }
+    Ok(Sent { message, queued: busy })
+}
+
+/// Trims a prompt, and refuses one that is empty or too long.
+pub fn check_prompt(text: &str) -> Result<&str, Refusal> {
+    let text = text.trim();
+    if text.is_empty() {
+        return Err(Refusal::Invalid("text", "Write what should be done.".into()));
+    }
+    if text.len() > PROMPT_MAX {
+        return Err(Refusal::Invalid("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
+    }
+    Ok(text)
+}
+
+/// Stops what the agent does. `false` where it does nothing.
+pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refusal> {
+    if engine.runs.abort(session.id).await {
+        return Ok(true);
+    }
+    // It waits for a person since before the server was started anew: nothing runs, so there is
+    // nothing to stop but the waiting.
+    Ok(runner::stop_waiting(engine, session.id).await?)
+}
+
+/// Removes a session; what runs in it is stopped first.
+pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refusal> {
+    engine.runs.abort(session.id).await;
+    store::sessions::delete(&engine.db, session.id).await?;
+    engine.files.forget(session.id);
+    engine.hub.resync(session.id);
+    let outputs = engine.outputs_of(session.id);
+    if let Err(err) = tokio::fs::remove_dir_all(&outputs).await
+        && err.kind() != std::io::ErrorKind::NotFound
+    {
+        tracing::warn!(session = %session.id, "removing outputs: {err}");
+    }
+    Ok(())
+}
+
+/// Changes the text or the kind of a prompt that waits.
+pub async fn edit_queued(
+    engine: &Engine,
+    message: Message,
+    text: Option<&str>,
+    kind: Option<Queued>,
+) -> Result<(), Refusal> {
+    let _moment = engine.runs.moment().await;
+    let now = engine.clock.now();
+    let waiting = messages::queued(&engine.db, message.session_id).await?;
+    let Some(mut whole) = waiting.into_iter().find(|it| it.message.id == message.id) else {
+        return Err(Refusal::Conflict("The prompt was sent in the meantime.".into()));
+    };
+    let mut writes = Vec::new();
+    if let Some(text) = text {
+        let text = text.trim();
+        if text.is_empty() || text.len() > PROMPT_MAX {
+            return Err(Refusal::Invalid("text", format!("Write 1 to {PROMPT_MAX} bytes.")));
+        }
+        if let Some(mut row) = whole.parts.pop() {
+            row.data = Part::Text(Text { text: text.to_owned() }).data();
+            writes.push(Write::Part(Box::new(row)));
+        }
+    }
+    if kind.is_some() {
+        whole.message.queued = kind;
+    }
+    writes.push(Write::Message(Box::new(whole.message)));
+    let stored = journal::record(&engine.db, message.session_id, now, writes).await?;
+    engine.hub.stored(message.session_id, stored);
+    Ok(())
+}
+
+/// Removes a prompt that waits.
+pub async fn remove_queued(engine: &Engine, message: Message) -> Result<(), Refusal> {
+    if !messages::delete_queued(&engine.db, message.id).await? {
+        return Err(Refusal::Conflict("The prompt was sent in the meantime.".into()));
+    }
+    engine.hub.resync(message.session_id);
+    Ok(())
+}
+
+/// A name for a session from its first prompt: its first line, cut at a word.
+pub fn title(text: &str) -> String {
+    let line = text.lines().map(str::trim).find(|line| !line.is_empty()).unwrap_or("New session");
+    if line.chars().count() <= 60 {
+        return line.to_owned();
+    }
+    let cut: String = line.chars().take(60).collect();
+    let whole = cut.rsplit_once(' ').map_or(cut.as_str(), |(words, _)| words);
+    format!("{whole}…")
+}
+
+fn name(given: Option<String>) -> Result<Option<String>, Refusal> {
+    let Some(name) = given else { return Ok(None) };
+    let name = name.trim();
+    if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
+        return Err(Refusal::Invalid(
+            "name",
+            format!("Give a name of 1 to {NAME_MAX} characters."),
+        ));
+    }
+    Ok(Some(name.to_owned()))
+}
+
+fn agent(given: Option<String>) -> Result<Option<String>, Refusal> {
+    match given {
+        Some(name) if !AGENTS.contains(&name.as_str()) => Err(Refusal::Invalid(
+            "agent",
+            format!("There is no such agent; there is: {}.", AGENTS.join(", ")),
+        )),
+        given => Ok(given),
+    }
+}
+
+fn max_steps(engine: &Engine, given: Option<u32>) -> Result<i32, Refusal> {
+    let limit = engine.config.agent.max_steps;
+    let steps = given.unwrap_or(limit);
+    if !(1..=limit).contains(&steps) {
+        return Err(Refusal::Invalid("max_steps", format!("Give a number from 1 to {limit}.")));
+    }
+    Ok(i32::try_from(steps).unwrap_or(i32::MAX))
+}
+
+/// Checks a model by its name: there, switched on, and among those that sessions can use.
+async fn model(
+    engine: &Engine,
+    user: &User,
+    name: &str,
+) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
+    let wrong = |text: &str| Refusal::Invalid("model", text.to_owned());
+    let (id, model) =
+        split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
+    let provider = store::providers::usable(&engine.db, user.id, id).await?;
+    let provider = provider
+        .filter(|it| it.disabled_at.is_none())
+        .ok_or_else(|| wrong("There is no such provider."))?;
+    let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
+    if !models.iter().any(|it| it == model) {
+        return Err(wrong("That provider offers no such model to sessions."));
+    }
+    Ok((id, model.to_owned()))
+}
+
+/// The model of the person's newest session where it is still there, else the first of all.
+async fn default_model(
+    engine: &Engine,
+    user: &User,
+) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
+    let recent = store::sessions::recent(&engine.db, user.id, 1).await?;
+    if let Some((Some(provider), name)) =
+        recent.first().map(|it| (it.provider_id, it.model.clone()))
+        && let Ok(found) = model(engine, user, &format!("{provider}/{name}")).await
+    {
+        return Ok(found);
+    }
+    for provider in store::providers::of(&engine.db, user.id).await? {
+        let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
+        if let (None, Some(first)) = (provider.disabled_at, models.into_iter().next()) {
+            return Ok((provider.id, first));
+        }
+    }
+    Err(Refusal::Conflict(
+        "No model can be used yet. An administrator adds a provider first.".into(),
+    ))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::title;
+
+    #[test]
+    fn a_title_is_the_first_line_cut_at_a_word() {
+        assert_eq!(title("\n  Fix it \nplease"), "Fix it");
+        let long = "word ".repeat(30);
+        let title = title(&long);
+        assert!(title.ends_with("word…") && title.chars().count() <= 61, "{title}");
+    }
+}

@@ -1,0 +1,178 @@
+//! `bash`: a command, run in the sandbox.
+
+use std::{path::Path, time::Duration};
+
+use serde_json::{Value, json};
+use tokio_util::sync::CancellationToken;
+
+use super::{Outcome, input, resolve};
+use crate::{
+    adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
+    domain::ids::{PartId, SessionId},
+    engine::{Engine, snapshots::MessageRecorder},
+};
+
+/// Where and for whom a command runs.
+pub struct BashContext<'a> {
+    pub engine: &'a Engine,
+    pub root: &'a Path,
+    pub session: SessionId,
+    pub part: PartId,
+    pub recorder: &'a MessageRecorder,
+    pub cancel: &'a CancellationToken,
+}
+
+const TIMEOUT: u64 = 120_000;
+const TIMEOUT_MAX: u64 = 600_000;
+
+/// Runs a command to its end, its time-out or the end of the run.
+pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
+    let input: input::Bash = match input::parse("bash", input) {
+        Ok(input) => input,
+        Err(error) => return failed(error, Value::Null),
+    };
+    let cwd = match input.workdir.as_deref().map(|given| resolve(context.root, given)) {
+        None => context.root.to_path_buf(),
+        Some(Ok(target)) if target.real.is_dir() => target.real,
+        Some(Ok(target)) => {
+            return failed(format!("{} is no folder.", target.shown()), Value::Null);
+        }
+        Some(Err(error)) => return failed(error, Value::Null),
+    };
+    let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
+    let scan = match context.recorder.before_command().await {
+        Ok(scan) => scan,
+        Err(error) => return failed(error, Value::Null),
+    };
+    let ran = execute(context, &input.command, cwd, Duration::from_millis(timeout)).await;
+    let changes = context.recorder.after_command(scan).await;
+    let not_captured = match &changes {
+        Ok(changes) => changes.not_captured.clone(),
+        Err(error) => vec![error.clone()],
+    };
+    match ran {
+        Ok((captured, spill)) => {
+            let mut outcome = told(&captured, &spill, timeout);
+            if let Value::Object(fields) = &mut outcome.metadata {
+                fields.insert(
+                    "changed".into(),
+                    json!(changes.map(|it| it.paths).unwrap_or_default()),
+                );
+                fields.insert("not_captured".into(), json!(not_captured));
+                fields.insert("description".into(), json!(input.description));
+            }
+            outcome
+        }
+        Err(error) => failed(error, json!({ "not_captured": not_captured })),
+    }
+}
+
+async fn execute(
+    context: &BashContext<'_>,
+    command: &str,
+    cwd: std::path::PathBuf,
+    timeout: Duration,
+) -> Result<(Captured, Spill), String> {
+    let folder = context.engine.outputs_of(context.session);
+    tokio::fs::create_dir_all(&folder)
+        .await
+        .map_err(|err| format!("No room for output: {err}."))?;
+    let settings = &context.engine.config.sandbox;
+    let command = Command {
+        argv: vec!["/bin/bash".into(), "-c".into(), command.into()],
+        env: path_of(&settings.path),
+        writable: [context.root.to_path_buf()]
+            .into_iter()
+            .chain(settings.caches.iter().cloned())
+            .collect(),
+        readable: settings.readable.clone(),
+        protected: [".git/hooks", ".git/config"].map(|name| context.root.join(name)).to_vec(),
+        network: Network::Off,
+        timeout: Some(timeout),
+        cwd,
+        ..Command::default()
+    };
+    let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
+    let stopper = running.stopper();
+    let mut spill = Spill::to(folder.join(format!("{}.txt", context.part)));
+    let captured = {
+        let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), |_| ()));
+        tokio::select! {
+            captured = &mut captured => captured,
+            () = context.cancel.cancelled() => {
+                stopper.kill();
+                captured.await
+            }
+        }
+    };
+    match captured {
+        Ok(captured) => Ok((captured, spill)),
+        Err(err) => Err(format!("The command's output could not be read: {err}.")),
+    }
+}
+
+/// The operator's folders with programs, before the system's own.
+fn path_of(folders: &[std::path::PathBuf]) -> Vec<(String, String)> {
+    if folders.is_empty() {
+        return Vec::new();
+    }
+    let mut path = String::new();
+    for folder in folders {
+        path.push_str(&folder.to_string_lossy());
+        path.push(':');
+    }
+    path.push_str("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    vec![("PATH".into(), path)]
+}
+
+/// What the model and the page are told of a command that ran.
+fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
+    let Captured { exit: Exit { ending, protected_restored, protected_lost }, transcript, .. } =
+        captured;
+    let whole = spill.path().to_string_lossy();
+    let cut = transcript.is_cut();
+    let mut output = transcript.text(cut.then_some(&*whole));
+    let mut say = |line: String| {
+        if !output.is_empty() && !output.ends_with('\n') {
+            output.push('\n');
+        }
+        output.push_str(&line);
+    };
+    let (code, error) = match ending {
+        Ending::Code(0) => (Some(0), None),
+        Ending::Code(code) => (Some(*code), None),
+        Ending::Signal(signal) => {
+            (None, Some(format!("The command was ended by signal {signal}.")))
+        }
+        Ending::TimedOut => {
+            (None, Some(format!("The command took longer than {timeout} ms and was ended.")))
+        }
+        Ending::Killed => (None, Some("The command was stopped.".to_owned())),
+    };
+    if let Some(code) = code.filter(|code| *code != 0) {
+        say(format!("(exit code {code})"));
+    }
+    for path in protected_restored {
+        say(format!("{} must not be changed by commands; it was put back.", path.display()));
+    }
+    for path in protected_lost {
+        say(format!(
+            "{} must not be changed by commands and could not be put back.",
+            path.display()
+        ));
+    }
+    let error =
+        error.map(|error| if output.is_empty() { error } else { format!("{error}\n{output}") });
+    let metadata = json!({
+        "exit_code": code,
+        "lines": transcript.lines(),
+        "bytes": transcript.bytes(),
+        "cut": cut,
+        "protected_restored": protected_restored,
+    });
+    Outcome { output, error, title: String::new(), metadata }
+}
+
+fn failed(error: String, metadata: Value) -> Outcome {
+    Outcome { error: Some(error), metadata, ..Outcome::default() }
+}

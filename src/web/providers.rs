@@ -1,0 +1,377 @@
+//! Providers as admins set them up: the list, one provider with its test, and its models.
+
+mod view;
+
+use std::collections::HashSet;
+
+use actix_web::{
+    HttpResponse,
+    http::{StatusCode, header},
+    web::Data,
+};
+use serde::Deserialize;
+
+use self::view::{FormPanel, Index, ListPanel, ModelsPanel, TestPanel, Told};
+use super::{
+    error::Error,
+    extract::{CurrentUser, Form, Owned, Query, Wants},
+    page::{Frame, html, see_other},
+};
+use crate::{
+    app::App,
+    domain::secret::Secret,
+    engine::{
+        providers::{Draft, MAX_MODEL, RefreshError, chosen},
+        refused::{Actor, Fields, Refused},
+    },
+    store::{
+        entity::{provider::Model as Provider, user::Model as User},
+        providers,
+    },
+};
+
+/// The form of a provider.
+#[derive(Deserialize)]
+pub struct Entered {
+    #[serde(default)]
+    name: String,
+    #[serde(default)]
+    kind: String,
+    #[serde(default)]
+    url: String,
+    #[serde(default)]
+    key: String,
+    /// Ticked to remove the key; an empty field keeps it.
+    remove_key: Option<String>,
+    /// For the test only.
+    #[serde(default)]
+    model: String,
+}
+
+impl Entered {
+    /// The change that the form of a stored provider stands for.
+    fn draft(&self) -> Draft {
+        let key = match (self.key.trim(), &self.remove_key) {
+            ("", Some(_)) => Some(Secret::new("")),
+            ("", None) => None,
+            (key, _) => Some(Secret::new(key)),
+        };
+        Draft {
+            name: Some(self.name.clone()),
+            kind: Some(self.kind.clone()),
+            url: Some(self.url.clone()),
+            key,
+            ..Draft::default()
+        }
+    }
+
+    fn model(&self) -> Option<&str> {
+        Some(self.model.trim()).filter(|it| !it.is_empty())
+    }
+}
+
+#[derive(Deserialize)]
+pub struct Filter {
+    #[serde(default)]
+    q: String,
+}
+
+/// `GET /providers`
+pub async fn index(
+    app: Data<App>,
+    frame: Frame,
+    CurrentUser(user): CurrentUser,
+) -> Result<HttpResponse, Error> {
+    page(&app, frame, &user, Shown::default()).await
+}
+
+/// `GET /providers/new`
+pub async fn new(
+    app: Data<App>,
+    frame: Frame,
+    CurrentUser(user): CurrentUser,
+) -> Result<HttpResponse, Error> {
+    let form = Some(FormPanel::new(frame.clone()));
+    page(&app, frame, &user, Shown { form, ..Shown::default() }).await
+}
+
+/// `POST /providers`
+pub async fn create(
+    app: Data<App>,
+    by: Actor,
+    frame: Frame,
+    CurrentUser(user): CurrentUser,
+    Form(entered): Form<Entered>,
+) -> Result<HttpResponse, Error> {
+    let created = app.providers().create(entered.draft(), &by).await;
+    match created {
+        Ok(provider) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
+        Err(Refused::Fields(errors)) => {
+            let form = Some(FormPanel::new(frame.clone()).entered(&entered, errors));
+            let answer = page(&app, frame, &user, Shown { form, ..Shown::default() }).await?;
+            Ok(unprocessable(answer))
+        }
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// `GET /providers/{id}`
+pub async fn show(
+    app: Data<App>,
+    frame: Frame,
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+) -> Result<HttpResponse, Error> {
+    let shown = Shown::of(&frame, &provider);
+    page(&app, frame, &user, shown).await
+}
+
+/// `POST /providers/{id}`
+pub async fn update(
+    app: Data<App>,
+    by: Actor,
+    (frame, wants): (Frame, Wants),
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+    Form(entered): Form<Entered>,
+) -> Result<HttpResponse, Error> {
+    let updated = app.providers().update(provider.clone(), entered.draft(), &by).await;
+    match (updated, wants) {
+        (Ok(provider), Wants::Page) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
+        (Ok(provider), Wants::Fragment) => {
+            let all = providers::of(&app.db, user.id).await?;
+            let form = FormPanel::of(frame.clone(), &provider);
+            let list = ListPanel::beside(frame, &all, Some(provider.id));
+            Ok(saved(html(view::Updated { form, list })?, "Provider saved."))
+        }
+        (Err(Refused::Fields(errors)), wants) => {
+            let form = FormPanel::of(frame.clone(), &provider).entered(&entered, errors);
+            refused_form(&app, (frame, wants), &user, &provider, form).await
+        }
+        (Err(refused), _) => Err(refused.into()),
+    }
+}
+
+/// `POST /providers/{id}/test`: tries what is entered, saved or not.
+pub async fn test(
+    app: Data<App>,
+    (frame, wants): (Frame, Wants),
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+    Form(entered): Form<Entered>,
+) -> Result<HttpResponse, Error> {
+    let form = FormPanel::of(frame.clone(), &provider);
+    let model = entered.model();
+    if model.is_some_and(|it| it.len() > MAX_MODEL) {
+        return Err(Error::field("model", "Keep the name of a model under 201 characters."));
+    }
+    let tested = match app.providers().test_draft(&provider, entered.draft(), model).await {
+        Ok(tested) => tested,
+        Err(Refused::Fields(errors)) if wants == Wants::Page => {
+            let form = form.entered(&entered, errors);
+            return refused_form(&app, (frame, wants), &user, &provider, form).await;
+        }
+        Err(refused) => return Err(refused.into()),
+    };
+    let panel = TestPanel::of(frame.clone(), tested);
+    if wants == Wants::Fragment {
+        return html(panel);
+    }
+    let mut form = form.entered(&entered, Fields::new());
+    form.tested = panel;
+    let shown = Shown { form: Some(form), ..Shown::of(&frame, &provider) };
+    page(&app, frame, &user, shown).await
+}
+
+/// `POST /providers/{id}/refresh`
+pub async fn refresh(
+    app: Data<App>,
+    by: Actor,
+    (frame, wants): (Frame, Wants),
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+) -> Result<HttpResponse, Error> {
+    let refreshed = app.providers().refresh(&provider, &by).await;
+    match refreshed {
+        Ok(provider) => models_changed(&app, frame, wants, &provider, "Models read."),
+        Err(RefreshError::Refused(refused)) => Err(refused.into()),
+        Err(RefreshError::Failed(tested)) => {
+            let mut models = ModelsPanel::of(frame.clone(), &provider, "");
+            models.failed = Some(Told::from(tested));
+            match wants {
+                Wants::Fragment => html(models),
+                Wants::Page => {
+                    let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
+                    page(&app, frame, &user, shown).await
+                }
+            }
+        }
+    }
+}
+
+/// `GET /providers/{id}/models`: the same page with a filter.
+pub async fn models(
+    app: Data<App>,
+    (frame, wants): (Frame, Wants),
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+    Query(Filter { q }): Query<Filter>,
+) -> Result<HttpResponse, Error> {
+    let models = ModelsPanel::of(frame.clone(), &provider, &q);
+    if wants == Wants::Fragment {
+        return html(models);
+    }
+    let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
+    page(&app, frame, &user, shown).await
+}
+
+/// `POST /providers/{id}/models`: of the models that were shown, those that are ticked are in use;
+/// the others stay as they are.
+pub async fn choose(
+    app: Data<App>,
+    by: Actor,
+    (frame, wants): (Frame, Wants),
+    CurrentUser(user): CurrentUser,
+    Owned(provider): Owned<Provider>,
+    Form(pairs): Form<Vec<(String, String)>>,
+) -> Result<HttpResponse, Error> {
+    let all = |name: &'static str| {
+        let pairs = pairs.iter().filter(move |(it, _)| it == name);
+        pairs.map(|(_, value)| value.trim().to_owned())
+    };
+    let (shown, used) = (all("shown").collect::<HashSet<_>>(), all("use").collect::<HashSet<_>>());
+    let more = all("more").last().unwrap_or_default();
+    let mut models = chosen(&provider);
+    models.retain(|id| !shown.contains(id) || used.contains(id));
+    // In the order of the page; what is there twice counts once.
+    models.extend(all("use"));
+    if !more.is_empty() {
+        models.push(more.clone());
+    }
+    let draft = Draft { models: Some(models), ..Draft::default() };
+    let updated = app.providers().update(provider.clone(), draft, &by).await;
+    match updated {
+        Ok(provider) => models_changed(&app, frame, wants, &provider, "Models saved."),
+        Err(Refused::Fields(errors)) => {
+            let mut models = ModelsPanel::of(frame.clone(), &provider, "");
+            models.wrong = errors.into_values().next();
+            models.more = more;
+            let answer = match wants {
+                Wants::Fragment => html(models)?,
+                Wants::Page => {
+                    let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
+                    page(&app, frame, &user, shown).await?
+                }
+            };
+            Ok(unprocessable(answer))
+        }
+        Err(refused) => Err(refused.into()),
+    }
+}
+
+/// `POST /providers/{id}/disable`
+pub async fn disable(
+    app: Data<App>,
+    by: Actor,
+    Owned(provider): Owned<Provider>,
+) -> Result<HttpResponse, Error> {
+    switch(&app, &by, provider, Some(true)).await
+}
+
+/// `POST /providers/{id}/enable`
+pub async fn enable(
+    app: Data<App>,
+    by: Actor,
+    Owned(provider): Owned<Provider>,
+) -> Result<HttpResponse, Error> {
+    switch(&app, &by, provider, Some(false)).await
+}
+
+/// `POST /providers/{id}/delete`
+pub async fn delete(
+    app: Data<App>,
+    by: Actor,
+    Owned(provider): Owned<Provider>,
+) -> Result<HttpResponse, Error> {
+    app.providers().delete(provider, &by).await?;
+    Ok(see_other(&app, "/providers"))
+}
+
+/// What stands below the list.
+#[derive(Default)]
+struct Shown {
+    id: Option<crate::domain::ids::ProviderId>,
+    form: Option<FormPanel>,
+    models: Option<ModelsPanel>,
+}
+
+impl Shown {
+    fn of(frame: &Frame, provider: &Provider) -> Self {
+        Self {
+            id: Some(provider.id),
+            form: Some(FormPanel::of(frame.clone(), provider)),
+            models: Some(ModelsPanel::of(frame.clone(), provider, "")),
+        }
+    }
+}
+
+async fn page(app: &App, frame: Frame, user: &User, shown: Shown) -> Result<HttpResponse, Error> {
+    let all = providers::of(&app.db, user.id).await?;
+    let list = ListPanel::of(frame.clone(), &all, shown.id);
+    html(Index { frame, list, form: shown.form, models: shown.models })
+}
+
+async fn refused_form(
+    app: &App,
+    (frame, wants): (Frame, Wants),
+    user: &User,
+    provider: &Provider,
+    form: FormPanel,
+) -> Result<HttpResponse, Error> {
+    let answer = match wants {
+        Wants::Fragment => html(form)?,
+        Wants::Page => {
+            let shown = Shown { form: Some(form), ..Shown::of(&frame, provider) };
+            page(app, frame, user, shown).await?
+        }
+    };
+    Ok(unprocessable(answer))
+}
+
+fn models_changed(
+    app: &App,
+    frame: Frame,
+    wants: Wants,
+    provider: &Provider,
+    said: &str,
+) -> Result<HttpResponse, Error> {
+    match wants {
+        Wants::Page => Ok(see_other(app, &format!("/providers/{}", provider.id))),
+        Wants::Fragment => Ok(saved(html(ModelsPanel::of(frame, provider, ""))?, said)),
+    }
+}
+
+async fn switch(
+    app: &App,
+    by: &Actor,
+    provider: Provider,
+    disabled: Option<bool>,
+) -> Result<HttpResponse, Error> {
+    let draft = Draft { disabled, ..Draft::default() };
+    let provider = app.providers().update(provider, draft, by).await?;
+    Ok(see_other(app, &format!("/providers/{}", provider.id)))
+}
+
+fn unprocessable(mut answer: HttpResponse) -> HttpResponse {
+    *answer.status_mut() = StatusCode::UNPROCESSABLE_ENTITY;
+    answer
+}
+
+/// The same answer, with a few words that the page shows for a while.
+fn saved(mut answer: HttpResponse, words: &str) -> HttpResponse {
+    let toast = serde_json::json!({ "toast": { "text": words, "tone": "good" } }).to_string();
+    if let Ok(toast) = header::HeaderValue::try_from(toast) {
+        answer.headers_mut().insert(header::HeaderName::from_static("hx-trigger"), toast);
+    }
+    answer
+}
