@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     adapters::{
+        git::Git,
         model::{Limits, Models},
         sandbox::{ConfiguredMode, Sandbox},
         vault::Vault,
@@ -30,7 +31,9 @@ use crate::{
         ids::{Entropy, UserId},
         throttle::Throttle,
     },
-    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
+    engine::{
+        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers, rules::Rules,
+    },
     store::{self, Db, DbErr, audit},
 };
 
@@ -44,6 +47,7 @@ pub struct App {
     pub vault: Vault,
     pub passwords: Passwords,
     pub engine: Arc<Engine>,
+    pub projects: Projects,
     /// Failed sign-ins.
     pub throttle: Arc<Mutex<Throttle>>,
     /// Cancelled when the server stops: streams end on it.
@@ -63,7 +67,7 @@ pub struct Actor {
 }
 
 impl App {
-    /// Wires the parts.
+    /// Wires the parts. Nothing runs yet, so that the command line can do this beside a server.
     ///
     /// `helper` is the path of this program, which confines commands when it is called again.
     pub async fn new(
@@ -90,6 +94,10 @@ impl App {
         let (sandbox, any) =
             tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
         let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
+        let git = Git::new(sandbox.clone(), &data.join("git"));
+        let git = git.context("preparing git's settings in the data folder")?;
+        let (at, random) = (clock.clone(), entropy.clone());
+        let projects = Projects::new(db.clone(), config.clone(), at, random, git);
         let engine = Arc::new(Engine::new(Parts {
             config: config.clone(),
             db: db.clone(),
@@ -111,17 +119,8 @@ impl App {
             entropy,
             vault,
             engine,
+            projects,
         })
-    }
-
-    /// Repairs what the last run of the server has left in the middle: at its start, and never
-    /// beside a running one, whose sessions would look the same.
-    pub async fn repair(&self) -> Result<(), DbErr> {
-        let repaired = runner::repair(&self.engine).await?;
-        if repaired > 0 {
-            tracing::info!(sessions = repaired, "repaired what was left in the middle");
-        }
-        Ok(())
     }
 
     /// What it takes to set up providers.

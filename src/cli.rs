@@ -15,7 +15,6 @@ use std::{
     sync::Arc,
 };
 
-use anyhow::Context as _;
 use clap::{Args, Parser, Subcommand, ValueEnum};
 
 use crate::{
@@ -172,7 +171,7 @@ async fn open(config: Config) -> anyhow::Result<App> {
     let file = config.data.dir.join("forge.db");
     let url = url.unwrap_or_else(|| format!("sqlite:{}", file.display()));
     let db = Db::open(&url).await.map_err(|err| anyhow::anyhow!("database: {err}"))?;
-    let helper = std::env::current_exe().context("the path of this program")?;
+    let helper = std::env::current_exe()?;
     App::new(config, db, Arc::new(SystemClock), Arc::new(SystemEntropy), helper).await
 }
 

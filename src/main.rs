@@ -1,4 +1,4 @@
-//! Starts the command line, or the helper that confines one command.
+//! Starts Forge, or the helper that confines one command.
 
 use std::process::ExitCode;
 

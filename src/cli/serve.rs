@@ -12,7 +12,7 @@ use sha2::{Digest as _, Sha512};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{open, say};
-use crate::{adapters::vault::Vault, app::App, config::Config, web};
+use crate::{adapters::vault::Vault, app::App, config::Config, engine::runner, web};
 
 /// Serves until a signal says to stop.
 pub async fn serve(config: Config) -> anyhow::Result<()> {
@@ -20,7 +20,10 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
     let app = open(config).await?;
-    app.repair().await?;
+    let repaired = runner::repair(&app.engine).await?;
+    if repaired > 0 {
+        tracing::info!(sessions = repaired, "repaired what the last run left in the middle");
+    }
     let listener = TcpListener::bind(bind).with_context(|| format!("server.bind {bind}"))?;
     let address = listener.local_addr()?;
     let server = web::serve(listener, app.clone(), cookie_key(&app.vault))?;

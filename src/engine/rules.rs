@@ -97,7 +97,7 @@ impl<'a> Rules<'a> {
         for (number, entered) in (1..).zip(entered) {
             let rule = self.check(project, entered, by).map_err(|fields| {
                 let all: Vec<_> = fields.into_values().collect();
-                Refused::field("rules", format!("Rule {number}: {}", all.join(" ")))
+                Refused::field("items", format!("Rule {number}: {}", all.join(" ")))
             })?;
             fresh.push(rule);
         }
@@ -250,7 +250,7 @@ fn kept(mut present: Vec<Rule>, mut fresh: Vec<Rule>) -> Vec<Rule> {
 }
 
 fn full() -> Refused {
-    Refused::field("rules", format!("A list has at most {MAX_RULES} rules. Remove some first."))
+    Refused::field("items", format!("A list has at most {MAX_RULES} rules. Remove some first."))
 }
 
 /// A row as the gate reads it. A word that no version knows is the strictest one.

@@ -7,19 +7,26 @@ pub mod assets;
 mod auth;
 pub mod error;
 pub mod extract;
+pub mod files;
 pub mod guard;
 pub mod health;
+pub mod highlight;
+pub mod home;
 mod idempotency;
 pub mod live;
+mod markdown;
 pub mod page;
+pub mod projects;
 pub mod providers;
 pub mod proxy;
 mod request_log;
 pub mod routes;
 pub mod rules;
+pub mod sessions;
 mod setup;
 pub mod sign_ins;
 mod users;
+pub mod words;
 
 use std::{net::TcpListener, sync::Arc};
 

@@ -14,14 +14,15 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, auth, error::Error, guard, health, idempotency, providers, rules, setup,
-    users,
+    account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
+    providers, rules, sessions, setup, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
-        api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
-        sign_in::Model as SignIn, user::Model as User,
+        api_token::Model as ApiToken, ask::Model as Ask, message::Model as Message,
+        part::Model as Part, project::Model as Project, provider::Model as Provider,
+        session::Model as Session, sign_in::Model as SignIn, user::Model as User,
     },
 };
 
@@ -63,6 +64,18 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
 
+        SignedIn::get          ("/",                     home::index),
+        SignedIn::get          ("/projects/new",         projects::adding::form),
+        SignedIn::post         ("/projects",             projects::adding::create),
+        Owner::<Project>::get  ("/projects/{id}",        projects::show),
+        Owner::<Project>::post ("/projects/{id}/name",   projects::rename),
+        Owner::<Project>::post ("/projects/{id}/trust",  projects::trust),
+        Owner::<Project>::get  ("/projects/{id}/remove", projects::confirm_removal),
+        Owner::<Project>::post ("/projects/{id}/remove", projects::remove),
+        Owner::<Project>::get  ("/projects/{id}/files",  files::folder),
+        Owner::<Project>::get  ("/projects/{id}/file",   files::file),
+        Owner::<Project>::get  ("/projects/{id}/raw",    files::raw),
+
         Admin::get   ("/providers",     providers::index),
         Admin::post  ("/providers",     providers::create),
         Admin::get   ("/providers/new", providers::new),
@@ -84,6 +97,30 @@ fn pages() -> Vec<Entry> {
         Owner::<Project>::post ("/projects/{id}/rules",        rules::add_to_project),
         Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
         Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
+
+        SignedIn::post ("/sessions", sessions::new::create_anywhere),
+        Owner::<Project>::get  ("/projects/{id}/sessions/new", sessions::new::form),
+        Owner::<Project>::post ("/projects/{id}/sessions",     sessions::new::create),
+        Owner::<Session>::get  ("/sessions/{id}",         sessions::page::show),
+        Owner::<Session>::get  ("/sessions/{id}/events",  sessions::events::stream),
+        Owner::<Session>::post ("/sessions/{id}/prompt",  sessions::acts::prompt),
+        Owner::<Session>::post ("/sessions/{id}/abort",   sessions::acts::abort),
+        Owner::<Session>::post ("/sessions/{id}/retry",   sessions::acts::retry),
+        Owner::<Session>::get  ("/sessions/{id}/name",    sessions::acts::naming),
+        Owner::<Session>::post ("/sessions/{id}/name",    sessions::acts::name),
+        Owner::<Session>::post ("/sessions/{id}/model",   sessions::acts::model),
+        Owner::<Session>::post ("/sessions/{id}/archive", sessions::acts::archive),
+        Owner::<Session>::get  ("/sessions/{id}/delete",  sessions::acts::deleting),
+        Owner::<Session>::post ("/sessions/{id}/delete",  sessions::acts::delete),
+        Owner::<Session>::get  ("/sessions/{id}/diff",    sessions::changes::show),
+        Owner::<Session>::post ("/sessions/{id}/undo",    sessions::changes::undo),
+        Owner::<Session>::post ("/sessions/{id}/redo",    sessions::changes::redo),
+        Owner::<Message>::post ("/queue/{id}/steer",      sessions::queue::steer),
+        Owner::<Message>::post ("/queue/{id}/remove",     sessions::queue::remove),
+        Owner::<Message>::get  ("/queue/{id}/edit",       sessions::queue::editing),
+        Owner::<Message>::post ("/queue/{id}/edit",       sessions::queue::edit),
+        Owner::<Ask>::post     ("/asks/{id}",             sessions::asks::answer),
+        Owner::<Part>::get     ("/parts/{id}/output",     sessions::whole_output::show),
     ]
 }
 
@@ -99,9 +136,53 @@ fn api() -> Vec<Entry> {
         Managed::<User>::patch  ("/api/v1/users/{id}", api::users::change),
         Managed::<User>::delete ("/api/v1/users/{id}", api::users::delete),
 
+        SignedIn::get ("/api/v1/providers", api::providers::index),
+        Admin::create ("/api/v1/providers", api::providers::create),
+        Shared::<Provider>::get     ("/api/v1/providers/{id}",         api::providers::show),
+        Managed::<Provider>::patch  ("/api/v1/providers/{id}",         api::providers::change),
+        Managed::<Provider>::delete ("/api/v1/providers/{id}",         api::providers::delete),
+        Managed::<Provider>::post   ("/api/v1/providers/{id}/test",    api::providers::test),
+        Managed::<Provider>::post   ("/api/v1/providers/{id}/refresh", api::providers::refresh),
+
+        Admin::get ("/api/v1/rules", api::rules::of_everybody),
+        Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
+        Owner::<Project>::get ("/api/v1/projects/{id}/rules", api::rules::of_project),
+        Owner::<Project>::put ("/api/v1/projects/{id}/rules", api::rules::replace_in_project),
+
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),
         Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
+
+        SignedIn::get    ("/api/v1/projects", api::projects::index),
+        SignedIn::create ("/api/v1/projects", api::projects::create),
+        Owner::<Project>::get    ("/api/v1/projects/{id}",        api::projects::show),
+        Owner::<Project>::patch  ("/api/v1/projects/{id}",        api::projects::change),
+        Owner::<Project>::delete ("/api/v1/projects/{id}",        api::projects::delete),
+        Owner::<Project>::post   ("/api/v1/projects/{id}/trust",  api::projects::trust),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/tree",   api::projects::files::tree),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/file",   api::projects::files::file),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/status", api::projects::files::status),
+
+        Owner::<Project>::get    ("/api/v1/projects/{id}/sessions", api::sessions::index),
+        Owner::<Project>::create ("/api/v1/projects/{id}/sessions", api::sessions::create),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}",          api::sessions::show),
+        Owner::<Session>::patch  ("/api/v1/sessions/{id}",          api::sessions::change),
+        Owner::<Session>::delete ("/api/v1/sessions/{id}",          api::sessions::remove),
+        Owner::<Session>::create ("/api/v1/sessions/{id}/prompt",   api::sessions::prompts::send),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/abort",    api::sessions::prompts::abort),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/queue",    api::sessions::prompts::queue),
+        Owner::<Message>::patch  ("/api/v1/queue/{id}",             api::sessions::prompts::edit),
+        Owner::<Message>::delete ("/api/v1/queue/{id}",             api::sessions::prompts::remove),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/messages", api::sessions::history::messages),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/todos",    api::sessions::history::todos),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/usage",    api::sessions::history::usage),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/diff",     api::sessions::history::diff),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/undo",     api::sessions::history::undo),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/redo",     api::sessions::history::redo),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/events",   api::sessions::events::stream),
+
+        SignedIn::get      ("/api/v1/asks",      api::asks::index),
+        Owner::<Ask>::post ("/api/v1/asks/{id}", api::asks::answer),
     ]
 }
 
@@ -120,6 +201,8 @@ pub enum Access {
     SignedIn,
     Admin,
     Owner,
+    /// Everybody who may use the row that `{id}` names, though only some may change it.
+    Shared,
     AdminRow,
 }
 
@@ -166,6 +249,9 @@ pub struct Admin;
 
 /// Only the owner of the row that `{id}` names. To everyone else there is no such row.
 pub struct Owner<T>(PhantomData<T>);
+
+/// Anyone who may use the row that `{id}` names; nobody changes it through this door.
+pub(super) struct Shared<T>(PhantomData<T>);
 
 /// Only admins, and only where the row that `{id}` names exists.
 pub struct Managed<T>(PhantomData<T>);
@@ -233,6 +319,14 @@ impl Door for Admin {
 
 impl<T: OwnedRow + Clone + 'static> Door for Owner<T> {
     const ACCESS: Access = Access::Owner;
+
+    fn hang(route: Route) -> Route {
+        route.wrap(from_fn(guard::owner::<T>))
+    }
+}
+
+impl<T: OwnedRow + Clone + 'static> Door for Shared<T> {
+    const ACCESS: Access = Access::Shared;
 
     fn hang(route: Route) -> Route {
         route.wrap(from_fn(guard::owner::<T>))

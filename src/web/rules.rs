@@ -185,7 +185,7 @@ async fn change_list(
 ) -> Result<HttpResponse, Error> {
     let project = whose.project().map(|it| it.id);
     // A rule of another list is not found in this one.
-    let rule: RuleId = rule.parse().map_err(|_| Error::NotFound)?;
+    let rule: RuleId = rule.parse().map_err(|_| Error::field("rule", "Choose a rule."))?;
     let rules = match what.as_str() {
         "up" => app.rules().shift(project, (rule, Way::Up), by).await?,
         "down" => app.rules().shift(project, (rule, Way::Down), by).await?,

@@ -8,7 +8,7 @@ use forge::{
         message::{Part, Role, ToolCall, ToolStatus},
         session::SessionStatus,
     },
-    engine::{self, Refusal, asks::Answered, sessions},
+    engine::{self, asks::Answered, refused::Refused, sessions},
     store::{
         asks,
         entity::{project::Model as Project, session::Model as Session},
@@ -72,7 +72,7 @@ async fn a_command_is_asked_about_and_the_first_answer_wins() {
     let once = Answered { answer: Answer::Once, message: None, pattern: None };
     engine::asks::answer(&app.app.engine, ask.clone(), &alice.user, once.clone()).await.unwrap();
     let second = engine::asks::answer(&app.app.engine, ask, &alice.user, once).await;
-    assert!(matches!(second, Err(Refusal::Conflict(_))));
+    assert!(matches!(second, Err(Refused::Conflict(_))));
     app.until(session, SessionStatus::Idle).await;
 
     let call = stage.calls().await.remove(0);
