@@ -103,7 +103,9 @@ pub async fn set_up(
     let app = app(&request)?.clone();
     let base = app.config.base_path();
     let path = request.path().strip_prefix(&base).unwrap_or(request.path());
-    let open = path == "/setup" || path.starts_with("/static/") || path.starts_with("/health/");
+    let open = matches!(path, "/setup" | "/api/v1/openapi.json")
+        || path.starts_with("/static/")
+        || path.starts_with("/health/");
     let is_set_up = open || {
         match app.is_set_up().await {
             Ok(is_set_up) => is_set_up,

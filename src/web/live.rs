@@ -110,6 +110,7 @@ pub fn follow(
                             return;
                         }
                     }
+                    () = app.stopping.cancelled() => return,
                     _ = beat.tick() => {
                         if !may_follow(&app, &pass, session).await {
                             return;

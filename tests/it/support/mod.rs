@@ -19,13 +19,17 @@ use forge::{
     config::Config,
     domain::{
         clock::ManualClock,
-        ids::{ApiTokenId, Entropy, ProjectId, UserId},
+        ids::{ApiTokenId, Entropy, ProjectId, ProviderId, UserId},
+        provider::Kind,
         token::{self, Scope},
         trust::Trust,
     },
     store::{
         self, Db,
-        entity::{api_token::Model as ApiToken, project::Model as Project, user::Model as User},
+        entity::{
+            api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+            user::Model as User,
+        },
     },
     web,
 };
@@ -135,6 +139,26 @@ impl TestApp {
             opened_at: None,
         };
         store::projects::create(&self.app.db, row).await.unwrap()
+    }
+
+    /// A provider as a row alone: nothing answers at its address.
+    pub async fn provider_row(&self) -> Provider {
+        let now = self.app.clock.now();
+        let row = Provider {
+            id: ProviderId::mint(now, self.app.entropy.as_ref()),
+            owner_id: None,
+            name: "Silent".into(),
+            url: "http://127.0.0.1:9/v1".into(),
+            kind: Kind::Openai,
+            key: None,
+            key_hint: None,
+            models: serde_json::json!(["model"]),
+            meta: serde_json::json!({}),
+            disabled_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        store::providers::create(&self.app.db, row).await.unwrap()
     }
 
     /// A new API token of somebody.
