@@ -102,7 +102,13 @@ pub async fn set_up(
     let base = app.config.base_path();
     let path = request.path().strip_prefix(&base).unwrap_or(request.path());
     let open = path == "/setup" || path.starts_with("/static/") || path.starts_with("/health/");
-    if open || app.is_set_up().await.map_err(Error::from)? {
+    let is_set_up = open || {
+        match app.is_set_up().await {
+            Ok(is_set_up) => is_set_up,
+            Err(err) => return Ok(request.error_response(Error::from(err))),
+        }
+    };
+    if is_set_up {
         return Ok(next.call(request).await?.map_into_boxed_body());
     }
     if is_api(request.request()) {

@@ -63,8 +63,10 @@ pub fn follow(
                 yield Live::Event(Arc::new(event));
             }
             last = Some(missed.floor);
+            let mut open = HashSet::new();
             for part in watch.open {
                 if !closed.contains(&part.row.id) {
+                    open.insert(part.row.id);
                     yield Live::Event(Arc::new(Event::Opened(part)));
                 }
             }
@@ -77,10 +79,17 @@ pub fn follow(
                     event = watch.events.recv() => match event {
                         Ok(event) => {
                             if let Event::Stored(stored) = &*event {
-                                if stored.seq <= missed.floor || sent.contains(&stored.seq) {
+                                // A part that was told of as open may have closed while the
+                                // missed was read: that it is closed must be told after that.
+                                let closes = matches!(
+                                    &stored.write,
+                                    Write::Part(row) if open.remove(&row.id)
+                                );
+                                let told = stored.seq <= missed.floor || sent.contains(&stored.seq);
+                                if told && !closes {
                                     continue;
                                 }
-                                last = Some(stored.seq);
+                                last = last.max(Some(stored.seq));
                             }
                             // What closed before it was caught up with is whole already.
                             if let Event::Delta { part, .. } = &*event
