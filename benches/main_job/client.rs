@@ -43,9 +43,8 @@ pub fn send(
 pub fn is_ready(address: SocketAddr) -> bool {
     let ask = || -> std::io::Result<Vec<u8>> {
         let mut connection = connect(address)?;
-        let request = format!(
-            "GET /health/ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n"
-        );
+        let request =
+            format!("GET /health/ready HTTP/1.1\r\nhost: {address}\r\nconnection: close\r\n\r\n");
         connection.write_all(request.as_bytes())?;
         let mut answer = Vec::new();
         connection.read_to_end(&mut answer)?;

@@ -14,7 +14,10 @@ use std::{
 use anyhow::{Context as _, bail, ensure};
 use serde_json::{Value, json};
 
-use super::{client, model::{self, Model}};
+use super::{
+    client,
+    model::{self, Model},
+};
 
 /// The one who does everything.
 const LOGIN: &str = "bench";
