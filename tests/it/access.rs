@@ -21,7 +21,7 @@ const NOBODYS: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
 /// Whether the owner of the row may still be told that there is nothing: the body or the query
 /// names one more thing, which is not there.
 fn names_something_else(entry: &Entry) -> bool {
-    ["/rules/change", "/raw", "/output"].iter().any(|end| entry.path.ends_with(end))
+    ["/rules/change", "/raw", "/file", "/output"].iter().any(|end| entry.path.ends_with(end))
 }
 
 /// Whether the route ends the very sign-in that the test goes on with.

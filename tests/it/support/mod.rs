@@ -1,5 +1,6 @@
 //! A running Forge with nothing in it, and people to use it.
 
+pub mod log;
 pub mod model;
 pub mod session;
 pub mod stream;
