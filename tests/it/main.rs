@@ -5,6 +5,7 @@ mod access;
 mod accounts;
 mod api_base;
 mod cli;
+mod crash;
 mod model;
 mod projects;
 mod providers;
