@@ -20,6 +20,7 @@ use tokio_util::sync::CancellationToken;
 
 use crate::{
     adapters::{
+        git::Git,
         model::{Limits, Models},
         sandbox::{ConfiguredMode, Sandbox},
         vault::Vault,
@@ -30,7 +31,10 @@ use crate::{
         ids::{Entropy, UserId},
         throttle::Throttle,
     },
-    engine::{Engine, Parts, passwords::Passwords, providers::Providers, rules::Rules, runner},
+    engine::{
+        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers,
+        rules::Rules, runner,
+    },
     store::{self, Db, DbErr, audit},
 };
 
@@ -44,6 +48,7 @@ pub struct App {
     pub vault: Vault,
     pub passwords: Passwords,
     pub engine: Arc<Engine>,
+    pub projects: Projects,
     /// Failed sign-ins.
     pub throttle: Arc<Mutex<Throttle>>,
     /// Cancelled when the server stops: streams end on it.
@@ -90,6 +95,10 @@ impl App {
         let (sandbox, any) =
             tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
         let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
+        let git = Git::new(sandbox.clone(), &data.join("git"));
+        let git = git.context("preparing git's settings in the data folder")?;
+        let (at, random) = (clock.clone(), entropy.clone());
+        let projects = Projects::new(db.clone(), config.clone(), at, random, git);
         let engine = Arc::new(Engine::new(Parts {
             config: config.clone(),
             db: db.clone(),
@@ -115,6 +124,7 @@ impl App {
             entropy,
             vault,
             engine,
+            projects,
         })
     }
 

@@ -2,8 +2,10 @@
 //!
 //! Adapters know the domain and nothing else of Forge.
 
+pub mod blobs;
 pub mod git;
 pub mod model;
+pub mod objects;
 pub mod sandbox;
 pub mod system;
 pub mod vault;

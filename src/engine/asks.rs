@@ -3,7 +3,8 @@
 use std::sync::Arc;
 
 use super::{
-    Engine, Refusal,
+    Engine,
+    refused::Refused,
     runner::{self, Begin, Decided, News},
 };
 use crate::{
@@ -36,11 +37,11 @@ pub async fn answer(
     ask: Ask,
     by: &User,
     answered: Answered,
-) -> Result<(), Refusal> {
+) -> Result<(), Refused> {
     let message =
         answered.message.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if message.as_ref().is_some_and(|text| text.len() > MESSAGE_MAX) {
-        return Err(Refusal::Invalid("message", format!("Keep it under {MESSAGE_MAX} bytes.")));
+        return Err(Refused::field("message", format!("Keep it under {MESSAGE_MAX} bytes.")));
     }
     let question: Question = serde_json::from_value(ask.data.clone())
         .map_err(|err| anyhow::anyhow!("ask {}: {err}", ask.id))?;
@@ -60,7 +61,7 @@ pub async fn answer(
     let decision = Decision { status, reply, by: Some(by.id), at: engine.clock.now() };
     let (session, part) = (ask.session_id, ask.part_id);
     let Some(stored) = store::asks::decide(&engine.db, ask, decision).await? else {
-        return Err(Refusal::Conflict(
+        return Err(Refused::Conflict(
             "This was answered already, or the agent no longer waits for it.".into(),
         ));
     };
@@ -78,10 +79,10 @@ pub async fn answer(
 }
 
 /// The rules that "always" saves: those that were proposed, the first with an edited pattern.
-fn always(question: Question, pattern: Option<String>) -> Result<Vec<ProposedRule>, Refusal> {
+fn always(question: Question, pattern: Option<String>) -> Result<Vec<ProposedRule>, Refused> {
     let mut rules = question.always;
     let Some(first) = rules.first_mut() else {
-        return Err(Refusal::Conflict(
+        return Err(Refused::Conflict(
             "This cannot be allowed for always. Allow it once, or write a rule.".into(),
         ));
     };
@@ -92,7 +93,7 @@ fn always(question: Question, pattern: Option<String>) -> Result<Vec<ProposedRul
     }
     for rule in &rules {
         Rule::parse(&rule.tool, &rule.pattern, Action::Allow)
-            .map_err(|err| Refusal::Invalid("pattern", err.to_string()))?;
+            .map_err(|err| Refused::field("pattern", err.to_string()))?;
     }
     Ok(rules)
 }
@@ -102,9 +103,9 @@ async fn save(
     session: crate::domain::ids::SessionId,
     by: &User,
     rule: ProposedRule,
-) -> Result<(), Refusal> {
+) -> Result<(), Refused> {
     let Some((session, _)) = store::sessions::with_project(&engine.db, session).await? else {
-        return Err(Refusal::NotFound);
+        return Err(Refused::Gone);
     };
     let now = engine.clock.now();
     let row = RuleRow {

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
+
 use super::{
     Engine,
     rules::Rules,
@@ -10,10 +12,11 @@ use super::{
 use crate::{
     domain::{
         ask::ProposedRule,
+        ids::SessionId,
         permission::{self, About, Action, Call, Judgement, Place, RuleSet},
         turn::Gate,
     },
-    store::entity::project::Model as Project,
+    store::{self, entity::project::Model as Project},
 };
 
 /// What the gate says of a call.
@@ -57,11 +60,18 @@ struct Held {
 }
 
 impl Gatekeeper {
-    /// Reads the rules as they are now.
+    /// Reads the rules that hold for a session as they are now.
+    pub async fn of_session(engine: &Engine, session: SessionId) -> anyhow::Result<Self> {
+        let found = store::sessions::with_project(&engine.db, session).await?;
+        let (session, project) = found.context("the session is gone")?;
+        Self::load(engine, &project, session.id).await
+    }
+
+    /// Reads the rules that hold for a session of a project.
     pub async fn load(
         engine: &Engine,
         project: &Project,
-        session: crate::domain::ids::SessionId,
+        session: SessionId,
     ) -> anyhow::Result<Self> {
         let data_dir = engine.config.data.dir.canonicalize();
         let data_dir = data_dir.unwrap_or_else(|_| engine.config.data.dir.clone());

@@ -6,6 +6,7 @@ pub mod asks;
 pub mod gate;
 pub mod hub;
 pub mod passwords;
+pub mod projects;
 pub mod providers;
 pub mod refused;
 pub mod rules;
@@ -14,13 +15,15 @@ pub mod sessions;
 pub mod snapshots;
 pub mod system_prompt;
 pub mod tools;
+pub mod tree;
+pub mod undo;
 
 use std::{path::PathBuf, sync::Arc};
 
 use tokio::sync::Semaphore;
 
 use crate::{
-    adapters::{model::Models, sandbox::Sandbox, vault::Vault},
+    adapters::{blobs::Blobs, model::Models, sandbox::Sandbox, vault::Vault},
     config::Config,
     domain::{
         clock::Clock,
@@ -61,9 +64,18 @@ impl Engine {
     pub fn new(parts: Parts) -> anyhow::Result<Self> {
         let Parts { config, db, clock, entropy, models, vault, sandbox } = parts;
         let heavy = Semaphore::new(config.agent.tools_at_once);
+        let files = tools::Files::default();
+        let blobs = Blobs::below(&config.data.dir);
+        let snapshots = snapshots::Snapshots::new(
+            db.clone(),
+            clock.clone(),
+            entropy.clone(),
+            blobs,
+            files.clone(),
+        );
         Ok(Self {
-            snapshots: snapshots::Snapshots,
-            files: tools::Files::default(),
+            snapshots,
+            files,
             hub: hub::Hub::default(),
             runs: runner::Runs::default(),
             heavy,
@@ -80,29 +92,5 @@ impl Engine {
     /// Where the whole outputs of a session's commands lie.
     pub fn outputs_of(&self, session: SessionId) -> PathBuf {
         self.config.data.dir.join("outputs").join(session.to_string())
-    }
-}
-
-/// Why the engine does not do what it was asked, in words for the person.
-#[derive(Debug, thiserror::Error)]
-pub enum Refusal {
-    /// The request is wrong: which field, and what is expected.
-    #[error("{1}")]
-    Invalid(&'static str, String),
-    /// The state of things forbids it now.
-    #[error("{0}")]
-    Conflict(String),
-    #[error("There is nothing here, or it is not yours.")]
-    NotFound,
-    #[error(transparent)]
-    Internal(#[from] anyhow::Error),
-}
-
-impl From<crate::store::DbErr> for Refusal {
-    fn from(err: crate::store::DbErr) -> Self {
-        match err {
-            crate::store::DbErr::RecordNotFound(_) => Self::NotFound,
-            err => Self::Internal(err.into()),
-        }
     }
 }

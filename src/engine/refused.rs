@@ -12,6 +12,9 @@ pub type Fields = BTreeMap<&'static str, String>;
 pub enum Refused {
     #[error("Some fields need another look.")]
     Fields(Fields),
+    /// The state of things forbids it now.
+    #[error("{0}")]
+    Conflict(String),
     #[error("There is nothing here any more.")]
     Gone,
     #[error("{0}")]
@@ -27,7 +30,10 @@ impl Refused {
 
 impl From<DbErr> for Refused {
     fn from(err: DbErr) -> Self {
-        Self::Inside(err.into())
+        match err {
+            DbErr::RecordNotFound(_) => Self::Gone,
+            err => Self::Inside(err.into()),
+        }
     }
 }
 

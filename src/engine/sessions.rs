@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Engine, Refusal, runner};
+use super::{Engine, refused::Refused, runner};
 use crate::{
     domain::{
         ids::{MessageId, PartId, SessionId},
@@ -64,7 +64,7 @@ pub async fn create(
     user: &User,
     project: &Project,
     new: New,
-) -> Result<Session, Refusal> {
+) -> Result<Session, Refused> {
     let agent = agent(new.agent)?.unwrap_or_else(|| AGENTS[0].to_owned());
     let (provider, model) = match new.model {
         Some(name) => model(engine, user, &name).await?,
@@ -98,7 +98,7 @@ pub async fn change(
     user: &User,
     session: &Session,
     change: Change,
-) -> Result<(), Refusal> {
+) -> Result<(), Refused> {
     let mut fields = SessionChange {
         name: name(change.name)?,
         agent: agent(change.agent)?,
@@ -125,21 +125,21 @@ pub async fn prompt(
     session: &Session,
     text: &str,
     when: Queued,
-) -> Result<Sent, Refusal> {
+) -> Result<Sent, Refused> {
     let text = check_prompt(text)?;
     let _moment = engine.runs.moment().await;
     let session =
-        store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refusal::NotFound)?.0;
+        store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refused::Gone)?.0;
     let busy = engine.runs.is_running(session.id) || session.status.is_active();
     let now = engine.clock.now();
     if busy && messages::queued(&engine.db, session.id).await?.len() >= QUEUE_MAX {
-        return Err(Refusal::Conflict(format!(
+        return Err(Refused::Conflict(format!(
             "{QUEUE_MAX} prompts wait already. Remove one, or wait."
         )));
     }
     let mut first = false;
     if !busy {
-        engine.snapshots.drop_reverted(session.id).await?;
+        engine.snapshots.drop_reverted(session.id).await.map_err(anyhow::Error::from)?;
         first = messages::last_position(&engine.db, session.id).await? == 0;
     }
     let message = Message {
@@ -189,19 +189,19 @@ pub async fn prompt(
 }
 
 /// Trims a prompt, and refuses one that is empty or too long.
-pub fn check_prompt(text: &str) -> Result<&str, Refusal> {
+pub fn check_prompt(text: &str) -> Result<&str, Refused> {
     let text = text.trim();
     if text.is_empty() {
-        return Err(Refusal::Invalid("text", "Write what should be done.".into()));
+        return Err(Refused::field("text", "Write what should be done."));
     }
     if text.len() > PROMPT_MAX {
-        return Err(Refusal::Invalid("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
+        return Err(Refused::field("text", format!("Keep it under {} KB.", PROMPT_MAX / 1000)));
     }
     Ok(text)
 }
 
 /// Stops what the agent does. `false` where it does nothing.
-pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refusal> {
+pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refused> {
     if engine.runs.abort(session.id).await {
         return Ok(true);
     }
@@ -211,7 +211,7 @@ pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refu
 }
 
 /// Removes a session; what runs in it is stopped first.
-pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refusal> {
+pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refused> {
     engine.runs.abort(session.id).await;
     store::sessions::delete(&engine.db, session.id).await?;
     engine.files.forget(session.id);
@@ -231,18 +231,18 @@ pub async fn edit_queued(
     message: Message,
     text: Option<&str>,
     kind: Option<Queued>,
-) -> Result<(), Refusal> {
+) -> Result<(), Refused> {
     let _moment = engine.runs.moment().await;
     let now = engine.clock.now();
     let waiting = messages::queued(&engine.db, message.session_id).await?;
     let Some(mut whole) = waiting.into_iter().find(|it| it.message.id == message.id) else {
-        return Err(Refusal::Conflict("The prompt was sent in the meantime.".into()));
+        return Err(Refused::Conflict("The prompt was sent in the meantime.".into()));
     };
     let mut writes = Vec::new();
     if let Some(text) = text {
         let text = text.trim();
         if text.is_empty() || text.len() > PROMPT_MAX {
-            return Err(Refusal::Invalid("text", format!("Write 1 to {PROMPT_MAX} bytes.")));
+            return Err(Refused::field("text", format!("Write 1 to {PROMPT_MAX} bytes.")));
         }
         if let Some(mut row) = whole.parts.pop() {
             row.data = Part::Text(Text { text: text.to_owned() }).data();
@@ -259,9 +259,9 @@ pub async fn edit_queued(
 }
 
 /// Removes a prompt that waits.
-pub async fn remove_queued(engine: &Engine, message: Message) -> Result<(), Refusal> {
+pub async fn remove_queued(engine: &Engine, message: Message) -> Result<(), Refused> {
     if !messages::delete_queued(&engine.db, message.id).await? {
-        return Err(Refusal::Conflict("The prompt was sent in the meantime.".into()));
+        return Err(Refused::Conflict("The prompt was sent in the meantime.".into()));
     }
     engine.hub.resync(message.session_id);
     Ok(())
@@ -278,21 +278,18 @@ pub fn title(text: &str) -> String {
     format!("{whole}…")
 }
 
-fn name(given: Option<String>) -> Result<Option<String>, Refusal> {
+fn name(given: Option<String>) -> Result<Option<String>, Refused> {
     let Some(name) = given else { return Ok(None) };
     let name = name.trim();
     if name.is_empty() || name.chars().count() > NAME_MAX || name.chars().any(char::is_control) {
-        return Err(Refusal::Invalid(
-            "name",
-            format!("Give a name of 1 to {NAME_MAX} characters."),
-        ));
+        return Err(Refused::field("name", format!("Give a name of 1 to {NAME_MAX} characters.")));
     }
     Ok(Some(name.to_owned()))
 }
 
-fn agent(given: Option<String>) -> Result<Option<String>, Refusal> {
+fn agent(given: Option<String>) -> Result<Option<String>, Refused> {
     match given {
-        Some(name) if !AGENTS.contains(&name.as_str()) => Err(Refusal::Invalid(
+        Some(name) if !AGENTS.contains(&name.as_str()) => Err(Refused::field(
             "agent",
             format!("There is no such agent; there is: {}.", AGENTS.join(", ")),
         )),
@@ -300,11 +297,11 @@ fn agent(given: Option<String>) -> Result<Option<String>, Refusal> {
     }
 }
 
-fn max_steps(engine: &Engine, given: Option<u32>) -> Result<i32, Refusal> {
+fn max_steps(engine: &Engine, given: Option<u32>) -> Result<i32, Refused> {
     let limit = engine.config.agent.max_steps;
     let steps = given.unwrap_or(limit);
     if !(1..=limit).contains(&steps) {
-        return Err(Refusal::Invalid("max_steps", format!("Give a number from 1 to {limit}.")));
+        return Err(Refused::field("max_steps", format!("Give a number from 1 to {limit}.")));
     }
     Ok(i32::try_from(steps).unwrap_or(i32::MAX))
 }
@@ -314,8 +311,8 @@ async fn model(
     engine: &Engine,
     user: &User,
     name: &str,
-) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
-    let wrong = |text: &str| Refusal::Invalid("model", text.to_owned());
+) -> Result<(crate::domain::ids::ProviderId, String), Refused> {
+    let wrong = |text: &str| Refused::field("model", text.to_owned());
     let (id, model) =
         split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
     let provider = store::providers::usable(&engine.db, user.id, id).await?;
@@ -333,7 +330,7 @@ async fn model(
 async fn default_model(
     engine: &Engine,
     user: &User,
-) -> Result<(crate::domain::ids::ProviderId, String), Refusal> {
+) -> Result<(crate::domain::ids::ProviderId, String), Refused> {
     let recent = store::sessions::recent(&engine.db, user.id, 1).await?;
     if let Some((Some(provider), name)) =
         recent.first().map(|it| (it.provider_id, it.model.clone()))
@@ -347,7 +344,7 @@ async fn default_model(
             return Ok((provider.id, first));
         }
     }
-    Err(Refusal::Conflict(
+    Err(Refused::Conflict(
         "No model can be used yet. An administrator adds a provider first.".into(),
     ))
 }

@@ -99,6 +99,22 @@ pub async fn opened(db: &Db, project: Project, now: DateTime<Utc>) -> Result<Pro
     project.update(db.write()).await
 }
 
+/// What a look at a project's folder has brought.
+#[derive(Clone, Debug)]
+pub struct Noticed {
+    /// The instruction files that are there.
+    pub instructions: Vec<String>,
+    pub at: DateTime<Utc>,
+}
+
+/// Notes that somebody looked at a project, and what its folder said of itself.
+pub async fn noticed(db: &Db, project: Project, noticed: Noticed) -> Result<Project, DbErr> {
+    let mut project = project.into_active_model();
+    project.instructions = Set(noticed.instructions.into());
+    project.opened_at = Set(Some(noticed.at));
+    project.update(db.write()).await
+}
+
 /// Removes a project with its sessions and all that belongs to them, and no file of its folder.
 pub async fn delete(db: &Db, project: Project) -> Result<(), DbErr> {
     project::Entity::delete_by_id(project.id).exec(db.write()).await.map(drop)

@@ -27,6 +27,7 @@ impl From<Refused> for Error {
     fn from(refused: Refused) -> Self {
         match refused {
             Refused::Fields(fields) => Self::Fields(fields),
+            Refused::Conflict(message) => Self::Conflict(message),
             Refused::Gone => Self::NotFound,
             Refused::Inside(err) => Self::Internal(err),
         }

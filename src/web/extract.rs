@@ -135,6 +135,25 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
     }
 }
 
+/// A JSON body that may be left out altogether.
+pub struct JsonOrNothing<T>(pub T);
+
+impl<T: DeserializeOwned + Default + 'static> FromRequest for JsonOrNothing<T> {
+    type Error = Error;
+    type Future = LocalBoxFuture<'static, Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
+        let header = |name| request.headers().get(name).and_then(|value| value.to_str().ok());
+        let length = header(actix_web::http::header::CONTENT_LENGTH).unwrap_or("0");
+        let chunked = header(actix_web::http::header::TRANSFER_ENCODING).is_some();
+        if length == "0" && !chunked {
+            return ready(Ok(Self(T::default()))).boxed_local();
+        }
+        let json = Json::<T>::from_request(request, payload);
+        async move { json.await.map(|Json(value)| Self(value)) }.boxed_local()
+    }
+}
+
 /// Reads a body of at most so many bytes.
 pub(super) async fn read(payload: &mut Payload, at_most: usize) -> Result<BytesMut, Error> {
     let mut body = BytesMut::new();

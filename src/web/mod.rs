@@ -7,11 +7,15 @@ pub mod assets;
 mod auth;
 pub mod error;
 pub mod extract;
+pub mod files;
 pub mod guard;
 pub mod health;
+pub mod highlight;
+pub mod home;
 mod idempotency;
 pub mod live;
 pub mod page;
+pub mod projects;
 pub mod providers;
 pub mod proxy;
 mod request_log;
@@ -20,6 +24,7 @@ pub mod rules;
 mod setup;
 pub mod sign_ins;
 mod users;
+pub mod words;
 
 use std::{net::TcpListener, sync::Arc};
 

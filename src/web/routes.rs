@@ -13,13 +13,14 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, auth, error::Error, guard, health, idempotency, providers, rules, setup,
-    users,
+    account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
+    providers, rules, setup, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
-        api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+        api_token::Model as ApiToken, ask::Model as Ask, message::Model as Message,
+        project::Model as Project, provider::Model as Provider, session::Model as Session,
         sign_in::Model as SignIn, user::Model as User,
     },
 };
@@ -61,6 +62,18 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/enable",   users::enable),
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
+
+        SignedIn::get          ("/",                     home::index),
+        SignedIn::get          ("/projects/new",         projects::adding::form),
+        SignedIn::post         ("/projects",             projects::adding::create),
+        Owner::<Project>::get  ("/projects/{id}",        projects::show),
+        Owner::<Project>::post ("/projects/{id}/name",   projects::rename),
+        Owner::<Project>::post ("/projects/{id}/trust",  projects::trust),
+        Owner::<Project>::get  ("/projects/{id}/remove", projects::confirm_removal),
+        Owner::<Project>::post ("/projects/{id}/remove", projects::remove),
+        Owner::<Project>::get  ("/projects/{id}/files",  files::folder),
+        Owner::<Project>::get  ("/projects/{id}/file",   files::file),
+        Owner::<Project>::get  ("/projects/{id}/raw",    files::raw),
 
         Admin::get   ("/providers",     providers::index),
         Admin::post  ("/providers",     providers::create),
@@ -114,6 +127,37 @@ fn api() -> Vec<Entry> {
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),
         Owner::<ApiToken>::delete ("/api/v1/tokens/{id}", api::tokens::revoke),
+
+        SignedIn::get    ("/api/v1/projects", api::projects::index),
+        SignedIn::create ("/api/v1/projects", api::projects::create),
+        Owner::<Project>::get    ("/api/v1/projects/{id}",        api::projects::show),
+        Owner::<Project>::patch  ("/api/v1/projects/{id}",        api::projects::change),
+        Owner::<Project>::delete ("/api/v1/projects/{id}",        api::projects::delete),
+        Owner::<Project>::post   ("/api/v1/projects/{id}/trust",  api::projects::trust),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/tree",   api::projects::files::tree),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/file",   api::projects::files::file),
+        Owner::<Project>::get    ("/api/v1/projects/{id}/status", api::projects::files::status),
+
+        Owner::<Project>::get    ("/api/v1/projects/{id}/sessions", api::sessions::index),
+        Owner::<Project>::create ("/api/v1/projects/{id}/sessions", api::sessions::create),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}",          api::sessions::show),
+        Owner::<Session>::patch  ("/api/v1/sessions/{id}",          api::sessions::change),
+        Owner::<Session>::delete ("/api/v1/sessions/{id}",          api::sessions::remove),
+        Owner::<Session>::create ("/api/v1/sessions/{id}/prompt",   api::sessions::prompts::send),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/abort",    api::sessions::prompts::abort),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/queue",    api::sessions::prompts::queue),
+        Owner::<Message>::patch  ("/api/v1/queue/{id}",             api::sessions::prompts::edit),
+        Owner::<Message>::delete ("/api/v1/queue/{id}",             api::sessions::prompts::remove),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/messages", api::sessions::history::messages),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/todos",    api::sessions::history::todos),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/usage",    api::sessions::history::usage),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/diff",     api::sessions::history::diff),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/undo",     api::sessions::history::undo),
+        Owner::<Session>::post   ("/api/v1/sessions/{id}/redo",     api::sessions::history::redo),
+        Owner::<Session>::get    ("/api/v1/sessions/{id}/events",   api::sessions::events::stream),
+
+        SignedIn::get      ("/api/v1/asks",      api::asks::index),
+        Owner::<Ask>::post ("/api/v1/asks/{id}", api::asks::answer),
     ]
 }
 

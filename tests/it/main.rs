@@ -3,10 +3,12 @@
 
 mod accounts;
 mod model;
+mod projects;
 mod providers;
 mod rules;
 mod runner;
 mod sandbox;
+mod session_api;
 mod support;
 mod tidy;
 mod tools;

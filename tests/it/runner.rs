@@ -1,14 +1,24 @@
 //! Whole runs of an agent against a scripted model.
 
-use forge::domain::{
-    message::{Part, Role},
-    session::SessionStatus,
+use std::path::PathBuf;
+
+use forge::{
+    domain::{
+        ask::Answer,
+        message::{Part, Role, ToolCall, ToolStatus},
+        session::SessionStatus,
+    },
+    engine::{self, asks::Answered, refused::Refused, sessions},
+    store::{
+        asks,
+        entity::{project::Model as Project, session::Model as Session},
+    },
 };
 use serde_json::json;
 
 use crate::support::{
-    TestApp,
-    model::{Script, ScriptedModel},
+    Person, TestApp,
+    model::{self, Script, ScriptedModel},
     session::folder,
 };
 
@@ -46,4 +56,205 @@ async fn a_prompt_is_answered_with_tools_in_between() {
     assert!(read.output.contains("two"), "{read:?}");
     assert_eq!(read.verdict.unwrap().action, "allow");
     assert_eq!(model.requests().len(), 3);
+}
+
+#[actix_web::test]
+async fn a_command_is_asked_about_and_the_first_answer_wins() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(Script::new().call("bash", json!({"command": "sh ./make-it.sh && false"})));
+    model.push(Script::text("It failed, as it should."));
+    std::fs::write(stage.folder().join("make-it.sh"), "echo hi > new.txt").unwrap();
+    app.prompt(alice, session, "Run it").await;
+    app.until(session, SessionStatus::Waiting).await;
+
+    let ask = asks::open_in(&app.app.db, session.id).await.unwrap().remove(0);
+    let once = Answered { answer: Answer::Once, message: None, pattern: None };
+    engine::asks::answer(&app.app.engine, ask.clone(), &alice.user, once.clone()).await.unwrap();
+    let second = engine::asks::answer(&app.app.engine, ask, &alice.user, once).await;
+    assert!(matches!(second, Err(Refused::Conflict(_))));
+    app.until(session, SessionStatus::Idle).await;
+
+    let call = stage.calls().await.remove(0);
+    assert_eq!(call.status, ToolStatus::Done);
+    assert_eq!(call.metadata["exit_code"], 1);
+    assert_eq!(call.verdict.unwrap().answered_by.as_deref(), Some("alice"));
+    assert_eq!(std::fs::read_to_string(stage.folder().join("new.txt")).unwrap(), "hi\n");
+}
+
+#[actix_web::test]
+async fn a_denied_command_does_not_run_and_the_agent_hears_why() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(Script::new().call("bash", json!({"command": "touch no.txt"})));
+    model.push(Script::text("Then I leave it."));
+    app.prompt(alice, session, "Run it").await;
+    app.until(session, SessionStatus::Waiting).await;
+    let message = Some("use the write tool".to_owned());
+    stage.answer(Answered { answer: Answer::Deny, message, pattern: None }).await;
+    app.until(session, SessionStatus::Idle).await;
+
+    assert!(!stage.folder().join("no.txt").exists());
+    let call = stage.calls().await.remove(0);
+    assert_eq!(call.status, ToolStatus::Denied);
+    assert!(model.requests()[1].body.to_string().contains("use the write tool"));
+}
+
+#[actix_web::test]
+async fn always_saves_a_rule_and_the_next_command_is_not_asked_about() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(Script::new().call("bash", json!({"command": "make one"})));
+    model.push(Script::new().call("bash", json!({"command": "make two"})));
+    model.push(Script::text("Both ran."));
+    app.prompt(alice, session, "Make").await;
+    app.until(session, SessionStatus::Waiting).await;
+    let pattern = Some("make *".to_owned());
+    stage.answer(Answered { answer: Answer::Always, message: None, pattern }).await;
+    app.until(session, SessionStatus::Idle).await;
+    let because = stage.calls().await.remove(1).verdict.unwrap().rule;
+    assert!(because.contains("make *"), "{because}");
+}
+
+#[actix_web::test]
+async fn an_abort_ends_the_command_within_a_second_and_the_session_goes_on() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    let command = "trap '' TERM; sleep 600 & sleep 601";
+    model.push(Script::new().call("bash", json!({ "command": command })));
+    app.prompt(alice, session, "Sleep").await;
+    app.until(session, SessionStatus::Waiting).await;
+    stage.answer(Answered { answer: Answer::Once, message: None, pattern: None }).await;
+    eventually("the sleep runs", || running("sleep 601")).await;
+
+    let before = std::time::Instant::now();
+    assert!(sessions::abort(&app.app.engine, session).await.unwrap());
+    assert!(before.elapsed().as_millis() < 1_000, "{:?}", before.elapsed());
+    eventually("the sleeps are gone", || !running("sleep 601") && !running("sleep 600")).await;
+    app.until(session, SessionStatus::Aborted).await;
+    assert_eq!(stage.calls().await[0].status, ToolStatus::Aborted);
+
+    model.push(Script::text("Here I am."));
+    app.prompt(alice, session, "Go on").await;
+    app.until(session, SessionStatus::Idle).await;
+}
+
+#[actix_web::test]
+async fn prompts_that_wait_run_once_each_and_in_order() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    let gate = model::Gate::default();
+    model.push(Script::new().gate(&gate).say("one"));
+    model.push(Script::text("two"));
+    model.push(Script::text("three"));
+    app.prompt(alice, session, "first").await;
+    model.wait_for_requests(1).await;
+    assert!(app.prompt(alice, session, "second").await.queued);
+    assert!(app.prompt(alice, session, "third").await.queued);
+    gate.open();
+    eventually("all three are answered", || model.requests().len() == 3).await;
+    app.until(session, SessionStatus::Idle).await;
+    let texts = stage.texts().await;
+    assert_eq!(texts, ["first", "one", "second", "two", "third", "three"]);
+}
+
+#[actix_web::test]
+async fn a_failing_provider_is_explained_and_the_key_is_not_told() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(Script::fault(401, json!({"error": {"message": "bad key"}})));
+    app.prompt(alice, session, "Hello").await;
+    app.until(session, SessionStatus::Error).await;
+    let answer = app.messages(session).await.remove(1).message;
+    let error = answer.error.unwrap();
+    assert_eq!(error["code"], "auth");
+    assert!(!error.to_string().contains(model::ScriptedModel::KEY));
+    assert_eq!(model.requests().len(), 1, "a wrong key is not tried again");
+}
+
+#[actix_web::test]
+async fn a_cut_stream_is_tried_again_and_its_text_withdrawn() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(Script::text("half an ans").cut());
+    model.push(Script::text("A whole answer."));
+    app.prompt(alice, session, "Hello").await;
+    model.wait_for_requests(1).await;
+    eventually("the next try is announced", || {
+        app.app.engine.hub.watch(session.id).retry.is_some()
+    })
+    .await;
+    app.app.engine.runs.retry_now(session.id);
+    app.until(session, SessionStatus::Idle).await;
+    assert_eq!(stage.texts().await, ["Hello", "A whole answer."]);
+}
+
+/// A project, a model and a session, with what tests ask of them.
+struct Stage {
+    app: TestApp,
+    model: ScriptedModel,
+    alice: Person,
+    project: Project,
+    session: Session,
+}
+
+impl Stage {
+    async fn set() -> Self {
+        let app = TestApp::start().await;
+        let model = ScriptedModel::start().await;
+        let alice = app.person("alice").await;
+        let project = app.project(&alice, "atlas").await;
+        app.provider(&model).await;
+        let session = app.session(&alice, &project).await;
+        Self { app, model, alice, project, session }
+    }
+
+    fn folder(&self) -> PathBuf {
+        folder(&self.project)
+    }
+
+    /// Answers the ask that is open.
+    async fn answer(&self, answered: Answered) {
+        let ask = asks::open_in(&self.app.app.db, self.session.id).await.unwrap().remove(0);
+        engine::asks::answer(&self.app.app.engine, ask, &self.alice.user, answered).await.unwrap();
+    }
+
+    /// All tool calls of the session, in order.
+    async fn calls(&self) -> Vec<ToolCall> {
+        let parts = self.app.messages(&self.session).await.into_iter().flat_map(|it| it.parts);
+        parts
+            .filter_map(|part| Part::read(&part.kind, part.data).unwrap().tool().cloned())
+            .collect()
+    }
+
+    /// All that was said, in order.
+    async fn texts(&self) -> Vec<String> {
+        let parts = self.app.messages(&self.session).await.into_iter().flat_map(|it| it.parts);
+        parts
+            .filter_map(|part| match Part::read(&part.kind, part.data).unwrap() {
+                Part::Text(text) => Some(text.text),
+                _ => None,
+            })
+            .collect()
+    }
+}
+
+/// Waits until something is so.
+async fn eventually(what: &str, so: impl Fn() -> bool) {
+    for _ in 0..1_000 {
+        if so() {
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("it never came to be that {what}");
+}
+
+/// Whether some process has this command line.
+fn running(command: &str) -> bool {
+    let wanted = command.replace(' ', "\0");
+    let processes = std::fs::read_dir("/proc").unwrap().flatten();
+    processes
+        .filter_map(|it| std::fs::read(it.path().join("cmdline")).ok())
+        .any(|line| String::from_utf8_lossy(&line).trim_end_matches('\0') == wanted)
 }

@@ -68,10 +68,19 @@ pub(super) fn judge(
             reasons.push(cut(reason));
         }
     }
-    let proposals = match verdict.action {
+    let proposals: Option<Vec<ProposedRule>> = match verdict.action {
         Action::Ask => asking().map(|it| it.proposal.clone()).collect(),
         Action::Allow | Action::Deny => None,
     };
+    let proposals = proposals.map(|all| {
+        let mut once: Vec<ProposedRule> = Vec::new();
+        for it in all {
+            if !once.contains(&it) {
+                once.push(it);
+            }
+        }
+        once
+    });
     Outcome { verdict, parts, reasons, proposals }
 }
 
@@ -102,7 +111,9 @@ impl Court<'_> {
         let opaque = steps.iter().any(|it| matches!(it.what, What::Opaque));
         let mut texts = vec![text.to_owned()];
         if opaque {
-            let pieces = text.split([';', '|', '&', '\n', '(', ')', '`', '{', '}', '<', '>', '\r']);
+            let joined = format!("{text}\n{}", text.replace("\\\n", ""));
+            let pieces =
+                joined.split([';', '|', '&', '\n', '(', ')', '`', '{', '}', '<', '>', '\r']);
             texts.extend(pieces.take(1000).map(|it| squeeze(&it.replace(['\'', '"', '\\'], ""))));
         }
         let denied = self.rules.find(self.tool, Subject::Command { exact: &[], loose: &texts });

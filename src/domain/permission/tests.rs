@@ -15,7 +15,8 @@ const PLACE: Place<'_> =
 fn rules(text: &str) -> RuleSet {
     let mut rules = RuleSet { trusted: Trust::Trusted, ..RuleSet::default() };
     for line in text.lines().map(str::trim).filter(|it| !it.is_empty()) {
-        let mut words = line.splitn(4, ' ').map(str::trim);
+        let line = line.split_whitespace().collect::<Vec<_>>().join(" ");
+        let mut words = line.splitn(4, ' ');
         let mut next = || words.next().expect("a rule has four words");
         let (list, action, tool, pattern) = (next(), next(), next(), next());
         let action: Action = action.parse().expect("an action");

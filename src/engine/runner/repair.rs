@@ -5,7 +5,7 @@ use std::sync::Arc;
 use super::record::{filled, value};
 use crate::{
     domain::{
-        ids::SessionId,
+        ids::{MessageId, SessionId},
         message::{Part, Role, ToolStatus},
         session::{AskStatus, Failure, SessionStatus},
     },
@@ -89,7 +89,7 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
         }
         if let Left::Stopped(failure) = &left {
             let mut message = last.message;
-            if let Err(err) = engine.snapshots.finish_message(&session, message.id).await {
+            if let Err(err) = finish(engine, &session, message.id).await {
                 tracing::error!(session = %session.id, "recording files after a stop: {err:#}");
             }
             message.completed_at = Some(now);
@@ -110,6 +110,16 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
     let stored = journal::record(&engine.db, session.id, now, writes).await?;
     engine.hub.stored(session.id, stored);
     Ok(())
+}
+
+/// Records how the message left the files it changed.
+async fn finish(engine: &Engine, session: &Session, message: MessageId) -> anyhow::Result<()> {
+    let Some((session, project)) = store::sessions::with_project(&engine.db, session.id).await?
+    else {
+        return Ok(());
+    };
+    let root = std::path::Path::new(&project.path);
+    Ok(engine.snapshots.finish_message(session.id, message, root).await?)
 }
 
 fn interrupted() -> Failure {

@@ -322,7 +322,7 @@ impl Run {
         }
         let closed = self.close_answer(None);
         self.record(vec![closed]).await?;
-        self.engine.snapshots.finish(&self.recorder).await?;
+        self.recorder.settle().await?;
         while self.next_prompt(Queued::Steer).await? {}
         self.begin_answer().await
     }
@@ -351,7 +351,7 @@ impl Run {
                 writes.push(Write::Ask(Box::new(ask)));
             }
         }
-        self.engine.snapshots.finish(&self.recorder).await?;
+        self.recorder.settle().await?;
         self.refresh_changes().await?;
         self.settle_step();
         writes.push(self.close_answer(failure.as_ref()));
@@ -362,8 +362,8 @@ impl Run {
     /// Brings the list of changed files in the session's totals up to date.
     pub(super) async fn refresh_changes(&mut self) -> anyhow::Result<()> {
         if self.recorder.has_changes() {
-            self.summary.files =
-                self.engine.snapshots.changed_files(self.session.id, &self.root).await?;
+            self.recorder.settle().await?;
+            self.summary.files = self.engine.snapshots.changed_files(self.session.id).await?;
         }
         Ok(())
     }

@@ -18,7 +18,7 @@ use crate::{
         session::Failure,
         turn::{Heard, Turn},
     },
-    engine::hub::Retry,
+    engine::{gate::Gatekeeper, hub::Retry},
     store::{
         entity::part::Model as PartRow,
         journal::{self, Write},
@@ -76,6 +76,10 @@ impl Run {
             attempt += 1;
             match self.try_model(&mut drafts).await? {
                 Try::Reply(reply) => {
+                    if !reply.calls.is_empty() {
+                        // Rules and trust may have changed since the last step.
+                        self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
+                    }
                     return Ok(StepEnd::Replied(
                         self.take_reply(reply, drafts, started, turn, writes),
                     ));

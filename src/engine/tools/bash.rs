@@ -24,6 +24,8 @@ pub struct BashContext<'a> {
 
 const TIMEOUT: u64 = 120_000;
 const TIMEOUT_MAX: u64 = 600_000;
+/// Changed files that are listed with a call.
+const LISTED: usize = 200;
 
 /// Runs a command to its end, its time-out or the end of the run.
 pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
@@ -40,30 +42,38 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Some(Err(error)) => return failed(error, Value::Null),
     };
     let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
-    let scan = match context.recorder.before_command().await {
+    let scan = match context.engine.snapshots.before_command(context.recorder, &input.command).await
+    {
         Ok(scan) => scan,
-        Err(error) => return failed(error, Value::Null),
+        Err(error) => return failed(error.to_string(), Value::Null),
     };
     let ran = execute(context, &input.command, cwd, Duration::from_millis(timeout)).await;
-    let changes = context.recorder.after_command(scan).await;
-    let not_captured = match &changes {
-        Ok(changes) => changes.not_captured.clone(),
-        Err(error) => vec![error.clone()],
+    let changes = context.engine.snapshots.after_command(scan).await;
+    let changes = match changes {
+        Ok(changes) => changes,
+        Err(error) => {
+            tracing::error!(session = %context.session, "recording what a command changed: {error}");
+            return failed(
+                format!("The command ran, but what it changed could not be recorded: {error}."),
+                Value::Null,
+            );
+        }
+    };
+    let paths = |captured: bool| -> Vec<&str> {
+        let some = changes.iter().filter(|it| it.is_captured() == captured);
+        some.map(|it| it.path.as_str()).take(LISTED).collect()
     };
     match ran {
         Ok((captured, spill)) => {
             let mut outcome = told(&captured, &spill, timeout);
             if let Value::Object(fields) = &mut outcome.metadata {
-                fields.insert(
-                    "changed".into(),
-                    json!(changes.map(|it| it.paths).unwrap_or_default()),
-                );
-                fields.insert("not_captured".into(), json!(not_captured));
+                fields.insert("changed".into(), json!(paths(true)));
+                fields.insert("not_captured".into(), json!(paths(false)));
                 fields.insert("description".into(), json!(input.description));
             }
             outcome
         }
-        Err(error) => failed(error, json!({ "not_captured": not_captured })),
+        Err(error) => failed(error, json!({ "not_captured": paths(false) })),
     }
 }
 

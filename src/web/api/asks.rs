@@ -109,7 +109,8 @@ pub async fn index(
         None => store::asks::open(&app.db, user.id, MOST).await?,
         Some(text) => {
             let id = text.parse().map_err(|_| Error::NotFound)?;
-            let session = Session::find_owned(&app.db, user.id, id).await?.ok_or(Error::NotFound)?;
+            let session =
+                Session::find_owned(&app.db, user.id, id).await?.ok_or(Error::NotFound)?;
             store::asks::open_in(&app.db, session.id).await?
         }
     };

@@ -4,12 +4,15 @@
 //! [`features`]. What every operation has in common (the problem answers, the key of a request
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
+pub mod asks;
 mod maybe;
 pub mod me;
 pub mod page;
+pub mod projects;
 pub mod providers;
 pub mod rules;
 pub mod schema;
+pub mod sessions;
 pub mod tokens;
 pub mod users;
 
@@ -40,9 +43,12 @@ use crate::app::App;
 /// The features of the API, one line each.
 fn features() -> Vec<Document> {
     vec![
+        asks::Doc::openapi(),
         me::Doc::openapi(),
+        projects::Doc::openapi(),
         providers::Doc::openapi(),
         rules::Doc::openapi(),
+        sessions::Doc::openapi(),
         tokens::Doc::openapi(),
         users::Doc::openapi(),
     ]

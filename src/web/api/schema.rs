@@ -14,6 +14,7 @@ use crate::domain::{
         SnapshotId, TodoId, UserId,
     },
     token::Scope,
+    trust::Trust,
 };
 
 /// A ULID.
@@ -55,3 +56,11 @@ impl PartialSchema for Scope {
 }
 
 impl ToSchema for Scope {}
+
+impl PartialSchema for Trust {
+    fn schema() -> RefOr<Schema> {
+        words(["untrusted", "trusted"])
+    }
+}
+
+impl ToSchema for Trust {}

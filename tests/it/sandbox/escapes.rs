@@ -208,7 +208,7 @@ async fn hooks_and_configuration_of_the_repository_stay_as_they_are() {
         "mv .git aside; mkdir .git; cp -r aside/. .git; echo x >> .git/config",
         "mv .git $TMPDIR/aside && ln -s $TMPDIR/aside .git; echo x >> .git/config",
         "rm .git/config; ln -s /etc/passwd .git/config",
-        "ln .git/config alias && echo x >> alias; git config core.fsmonitor x",
+        "ln .git/config alias && echo x >> alias; git --git-dir=.git config core.fsmonitor x",
         "echo ../evil > .git/commondir",
         "rm -rf .git",
     ] {

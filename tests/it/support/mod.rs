@@ -66,7 +66,7 @@ impl TestApp {
         let app = App::new(config, db, clock.clone(), entropy, helper).await.unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
-        let base = format!("http://{}", listener.local_addr().unwrap());
+        let base = format!("http://{}{}", listener.local_addr().unwrap(), app.config.base_path());
         let server = web::serve(listener, app.clone(), Key::from(&[7; 64])).unwrap();
         actix_web::rt::spawn(server);
         Self { app, base, clock, folder }
@@ -109,7 +109,8 @@ impl TestApp {
         let token = self.token(&user, Scope::Admin).await;
         let browser = self.stranger();
         let form = [("login", user.login.as_str()), ("password", PASSWORD)];
-        browser.post("/sign-in", &form).await.assert_redirect("/");
+        let home = format!("{}/", self.app.config.base_path());
+        browser.post("/sign-in", &form).await.assert_redirect(&home);
         let api = Browser { token: Some(token), ..self.stranger() };
         Person { user, browser, api }
     }

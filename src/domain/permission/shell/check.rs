@@ -5,6 +5,7 @@ use tree_sitter::{Node, Tree};
 use super::word::text_of;
 
 const MAX_HEREDOCS: usize = 8;
+const MAX_PIPES: usize = 1000;
 
 /// Refuses a text that is too long or that does not show what it is.
 pub(super) fn text(text: &str) -> Result<(), &'static str> {
@@ -16,6 +17,10 @@ pub(super) fn text(text: &str) -> Result<(), &'static str> {
     }
     if text.matches("<<").count() > MAX_HEREDOCS {
         return Err("has too many here-documents to look into");
+    }
+    // An error after a very long pipeline costs the parser the square of its length.
+    if text.matches('|').count() > MAX_PIPES {
+        return Err("is too long to look into");
     }
     // Strings for translation: the grammar drops their dollar sign.
     if text.contains("$\"") {
@@ -69,16 +74,18 @@ pub(super) fn tree(tree: &Tree, source: &str, max_depth: usize) -> Result<(), &'
             }
             if !cursor.goto_parent() {
                 let rest = source.get(end..).unwrap_or_default();
-                return if is_blank(rest) { Ok(()) } else { Err(UNCLEAR) };
+                return if rest.trim().is_empty() { Ok(()) } else { Err(UNCLEAR) };
             }
             depth = depth.saturating_sub(1);
         }
     }
 }
 
-/// Whether there is nothing but space and joined lines.
+/// Whether there is nothing but space and joined lines. Lines that are joined without a space
+/// join the words too, which the grammar does not see.
 fn is_blank(text: &str) -> bool {
-    text.trim().is_empty() || text.replace("\\\n", "").trim().is_empty()
+    let joined = text.replace("\\\n", "");
+    joined.trim().is_empty() && (text.is_empty() || !joined.is_empty())
 }
 
 /// Whether a leaf holds nothing that Bash would expand or end there.

@@ -11,9 +11,9 @@ mod walk;
 mod word;
 mod wrap;
 
-use std::cell::RefCell;
+use std::{cell::RefCell, ops::ControlFlow};
 
-use tree_sitter::{Parser, Tree};
+use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
 pub(super) use self::{
     cwd::Cwds,
@@ -29,6 +29,13 @@ const MAX_BYTES: usize = 64 * 1024;
 const MAX_NESTING: usize = 6;
 /// The most simple commands and redirects of one script.
 const MAX_STEPS: usize = 400;
+
+/// How many hundred operations the parser may take; a long script takes some thousand.
+const MAX_LOOKS: usize = 20_000;
+/// The parser is handed the text in pieces of so many bytes. For some texts it looks ahead to the
+/// end again and again: what needs this many pieces is given up.
+const PIECE: usize = 256;
+const MAX_PIECES: usize = 12_000;
 
 /// A thing that a script does.
 #[derive(Clone, Debug)]
@@ -111,7 +118,24 @@ fn parse(text: &str, depth: usize) -> Result<Tree, &'static str> {
             parser.set_language(&tree_sitter_bash::LANGUAGE.into()).ok()?;
             *slot = Some(parser);
         }
-        slot.as_mut()?.parse(text, None)
+        let parser = slot.as_mut()?;
+        let (mut looks, mut pieces) = (0, 0);
+        let mut progress = |state: &ParseState| {
+            looks += 1;
+            match state.has_error() || looks > MAX_LOOKS {
+                true => ControlFlow::Break(()),
+                false => ControlFlow::Continue(()),
+            }
+        };
+        let mut read = |at: usize, _| {
+            pieces += 1;
+            let end = if pieces > MAX_PIECES { at } else { (at + PIECE).min(text.len()) };
+            text.as_bytes().get(at..end).unwrap_or_default()
+        };
+        let options = ParseOptions::new().progress_callback(&mut progress);
+        let tree = parser.parse_with_options(&mut read, None, Some(options));
+        parser.reset();
+        tree.filter(|_| pieces <= MAX_PIECES)
     });
     let tree = tree.ok_or("cannot be parsed")?;
     check::tree(&tree, text, depth)?;

@@ -147,11 +147,17 @@ fn a_text_made_to_be_slow_is_answered_all_the_same() {
         "sh -c '",
         "cd a;",
         "! ",
+        "(a)",
+        "a@(",
+        "a | ",
+        "${a[",
+        "a[$(",
     ] {
         let text = piece.repeat(60_000 / piece.len());
         let start = Instant::now();
         bash(&rules, &text);
         let took = start.elapsed();
-        assert!(took < Duration::from_secs(20), "{piece:?} took {took:?}");
+        println!("{piece:?} {took:?}");
+        assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
 }

@@ -181,7 +181,9 @@ fn opened(open: &OpenPart) -> PartBody {
     let mut row = open.row.clone();
     let part = match row.kind.as_str() {
         "text" => Some(Part::Text(Text { text: open.text.clone() })),
-        "reasoning" => Some(Part::Reasoning(Reasoning { text: open.text.clone(), signature: None })),
+        "reasoning" => {
+            Some(Part::Reasoning(Reasoning { text: open.text.clone(), signature: None }))
+        }
         _ => None,
     };
     if let Some(part) = part {

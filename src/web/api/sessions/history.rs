@@ -18,10 +18,12 @@ use super::{
 use crate::{
     app::App,
     domain::{
+        diff::unified,
         ids::{MessageId, TodoId},
         session::TodoStatus,
+        undo::Force,
     },
-    engine::undo::{self, Force},
+    engine::{snapshots::Undone, undo},
     store::{
         self,
         entity::{session::Model as Session, todo::Model as Todo},
@@ -148,7 +150,7 @@ pub async fn diff(
     };
     let files = undo::diff(&app.engine, &session, message).await?;
     let files = files.into_iter().map(|file| FileDiffBody {
-        patch: file.patch(),
+        patch: (!file.binary && !file.not_kept).then(|| unified(&file.diff, &file.path)),
         path: file.path,
         status: file.status,
         additions: file.additions,
@@ -204,7 +206,7 @@ pub async fn undo(
     Json(wish): Json<UndoWish>,
 ) -> Result<HttpResponse, Error> {
     let message = message_of(&app, &session, &wish.message_id).await?;
-    let undone = undo::undo(&app.engine, &session, message, Force::from(wish.force)).await?;
+    let undone = undo::undo(&app.engine, &session, &message, force(wish.force)).await?;
     json(StatusCode::OK, &body(undone))
 }
 
@@ -218,16 +220,23 @@ pub async fn redo(
     Owned(session): Owned<Session>,
     Json(wish): Json<RedoWish>,
 ) -> Result<HttpResponse, Error> {
-    let undone = undo::redo(&app.engine, &session, Force::from(wish.force)).await?;
+    let undone = undo::redo(&app.engine, &session, force(wish.force)).await?;
     json(StatusCode::OK, &body(undone))
 }
 
-fn body(undone: undo::Undone) -> UndoneBody {
+fn force(wished: bool) -> Force {
+    if wished { Force::Overwrite } else { Force::Ask }
+}
+
+fn body(undone: Undone) -> UndoneBody {
     let conflicts = undone.conflicts.into_iter();
     UndoneBody {
         restored: undone.restored,
         conflicts: conflicts
-            .map(|conflict| ConflictBody { reason: conflict.reason.to_string(), path: conflict.path })
+            .map(|conflict| ConflictBody {
+                reason: conflict.reason.to_string(),
+                path: conflict.path,
+            })
             .collect(),
     }
 }
@@ -245,4 +254,3 @@ async fn message_of(
 async fn position(app: &App, session: &Session, id: &str) -> Result<i64, Error> {
     Ok(message_of(app, session, id).await?.position)
 }
-

@@ -30,9 +30,23 @@ use crate::{
 
 #[derive(OpenApi)]
 #[openapi(paths(
-    index, create, show, change, remove, prompts::send, prompts::abort, prompts::queue,
-    prompts::edit, prompts::remove, history::messages, history::todos, history::usage,
-    history::diff, history::undo, history::redo, events::stream,
+    index,
+    create,
+    show,
+    change,
+    remove,
+    prompts::send,
+    prompts::abort,
+    prompts::queue,
+    prompts::edit,
+    prompts::remove,
+    history::messages,
+    history::todos,
+    history::usage,
+    history::diff,
+    history::undo,
+    history::redo,
+    events::stream,
 ))]
 pub struct Doc;
 
@@ -102,10 +116,7 @@ pub async fn change(
     delete, path = "/api/v1/sessions/{id}", tag = "sessions",
     responses((status = 204, description = "It is gone")),
 )]
-pub async fn remove(
-    app: Data<App>,
-    Owned(session): Owned<Session>,
-) -> Result<HttpResponse, Error> {
+pub async fn remove(app: Data<App>, Owned(session): Owned<Session>) -> Result<HttpResponse, Error> {
     sessions::delete(&app.engine, session).await?;
     Ok(done())
 }

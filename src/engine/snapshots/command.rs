@@ -1,0 +1,113 @@
+//! Finding what a shell command changed.
+//!
+//! Before a command all files are looked at and a source of their content is made sure of, see
+//! [`super::baseline`]; after it they are looked at again. What differs is recorded like a tool's
+//! change. Nobody is kept from working in the project meanwhile.
+
+use std::{collections::HashSet, sync::Arc};
+
+use super::{
+    MessageRecorder, Snapshots, SnapshotsError, baseline::Baseline, blocking, compare::compare,
+    not_captured::NotCaptured, rows, windows::Window,
+};
+use crate::domain::undo::{Content, FileState, path};
+
+/// The project as it was before a command. Dropped without [`Snapshots::after_command`], it
+/// leaves no trace.
+pub struct Scan {
+    recorder: MessageRecorder,
+    baseline: Arc<Baseline>,
+    window: Arc<Window>,
+    /// What the command could change without that it can be undone.
+    pub not_captured: NotCaptured,
+}
+
+/// A file that a command changed.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct ChangedPath {
+    /// Relative to the project, as [`path::encode`] writes it.
+    pub path: String,
+    pub before: FileState,
+    pub after: FileState,
+}
+
+impl ChangedPath {
+    /// Whether undo can bring back what was there before.
+    pub fn is_captured(&self) -> bool {
+        let kept = |content| matches!(content, Content::Kept(_));
+        match (self.before, self.after) {
+            (FileState::File { content, .. }, _) => kept(content),
+            (FileState::Tree | FileState::Special, _) | (FileState::Absent, FileState::Tree) => {
+                false
+            }
+            (FileState::Absent | FileState::Symlink { .. } | FileState::Folder { .. }, _) => true,
+        }
+    }
+}
+
+impl Snapshots {
+    /// Looks at the project before a command runs.
+    pub async fn before_command(
+        &self,
+        recorder: &MessageRecorder,
+        command: &str,
+    ) -> Result<Scan, SnapshotsError> {
+        let inner = &recorder.0;
+        inner.load().await?;
+        recorder.settle().await?;
+        let window = self.parts.windows.open(&inner.root, inner.session);
+        let old = self.parts.baselines.get(&inner.root);
+        let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
+        let named = named(command, &root);
+        let (baseline, not_captured) = blocking(move || {
+            let baseline = Baseline::take(&root, &blobs, old.as_deref(), &named)?;
+            let not_captured = baseline.not_captured();
+            Ok((Arc::new(baseline), not_captured))
+        })
+        .await?;
+        self.parts.baselines.put(&inner.root, baseline.clone());
+        Ok(Scan { recorder: recorder.clone(), baseline, window, not_captured })
+    }
+
+    /// Records what the command has changed, and returns it.
+    pub async fn after_command(&self, scan: Scan) -> Result<Vec<ChangedPath>, SnapshotsError> {
+        let Scan { recorder, baseline, window, .. } = scan;
+        let inner = &recorder.0;
+        let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
+        let (found, next) = blocking(move || compare(&root, &blobs, &baseline)).await?;
+        window.close();
+        self.parts.baselines.put(&inner.root, Arc::new(next));
+
+        let _storing = inner.storing().await;
+        let new = inner.new_rows();
+        let (mut fresh, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
+        for found in found {
+            let path = path::encode(&found.path);
+            let Some(author) = window.author(&path, &found.after, found.changed) else { continue };
+            match inner.rows().by_path.contains_key(&path) {
+                true => left.push((path.clone(), found.after, author)),
+                false => {
+                    let mut row = new.of(path.clone(), found.before);
+                    rows::set_after(&mut row, found.after, author);
+                    fresh.push(row);
+                }
+            }
+            changed.push(ChangedPath { path, before: found.before, after: found.after });
+        }
+        inner.insert(fresh.clone()).await?;
+        inner.left(&fresh);
+        let fresh = fresh.into_iter().map(|row| (row.path.clone(), row));
+        inner.rows().by_path.extend(fresh);
+        inner.leave(left).await?;
+        Ok(changed)
+    }
+}
+
+/// The words of a command that may be files of the project. They are kept first.
+fn named(command: &str, root: &std::path::Path) -> HashSet<Vec<u8>> {
+    let top = format!("{}/", root.display());
+    let words = command.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=$".contains(c));
+    let words = words.map(|word| word.strip_prefix(&top).unwrap_or(word));
+    let words = words.map(|word| word.trim_start_matches("./"));
+    words.filter(|word| !word.is_empty()).take(1_000).map(|word| word.as_bytes().to_vec()).collect()
+}

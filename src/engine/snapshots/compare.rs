@@ -1,0 +1,171 @@
+//! What a command has changed: the project before and after it.
+
+use std::{collections::HashMap, io, path::Path};
+
+use super::{
+    baseline::{Baseline, Known, Source, Tracked, Why, just_now},
+    tree::{Kind, Stat, Tree},
+    walk::{Walked, walk},
+};
+use crate::{
+    adapters::{
+        blobs::Blobs,
+        objects::{self, Objects, Repository},
+    },
+    domain::undo::{Content, FileState},
+};
+
+/// A file that is not as it was.
+pub(super) struct Found {
+    pub path: Box<[u8]>,
+    pub before: FileState,
+    pub after: FileState,
+    /// When it was changed, where there is still something to tell.
+    pub changed: Option<(i64, u32)>,
+}
+
+/// Finds all changes since a baseline. Returns the baseline for what comes next, too.
+pub(super) fn compare(
+    root: &Path,
+    blobs: &Blobs,
+    before: &Baseline,
+) -> io::Result<(Vec<Found>, Baseline)> {
+    let since = just_now();
+    // What was watched before is watched now, whatever the command did to the index.
+    let walked = walk(root, &before.tracked.folders)?;
+    let repository = Repository::at(root);
+    let tracked = Tracked::of(repository.as_ref(), Some(&before.tracked));
+    let mut after = Baseline {
+        files: HashMap::with_capacity(walked.files.len()),
+        unreadable: walked.unreadable.clone(),
+        too_many: walked.too_many,
+        tracked,
+    };
+    if before.too_many || after.too_many {
+        return Ok((Vec::new(), after));
+    }
+    let tree = Tree::open(root)?;
+    let mut objects = None;
+    let mut comparing = Comparing { root, tree, blobs, before, objects: &mut objects };
+    let mut found = Vec::new();
+    for path in before.files.keys().filter(|path| !walked.files.contains_key(&**path)) {
+        if !hidden(path, &walked) {
+            found.extend(comparing.gone(path)?);
+        }
+    }
+    for (path, stat) in walked.files {
+        let fresh = stat.changed >= since;
+        let known = before.files.get(&path);
+        if let Some(known) = known.filter(|known| !known.fresh && known.stat == stat) {
+            after.files.insert(path, *known);
+            continue;
+        }
+        let (change, source) = comparing.look(&path, stat, known)?;
+        // It was not looked into before, so nobody knows what was there.
+        let unknown = known.is_none() && shut(&path, before);
+        found.extend(change.filter(|_| !unknown));
+        after.files.insert(path, Known { stat, source, fresh });
+    }
+    found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
+    Ok((found, after))
+}
+
+fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
+    path.iter().enumerate().filter(|(_, byte)| **byte == b'/').map(|(at, _)| &path[..at])
+}
+
+/// Whether a walk has not looked into a folder that a path lies in.
+fn hidden(path: &[u8], walked: &Walked) -> bool {
+    above(path).any(|folder| {
+        walked.files.get(folder).is_some_and(|stat| stat.kind == Kind::Tree)
+            || walked.unreadable.iter().any(|it| &**it == folder)
+    })
+}
+
+/// The same for a baseline.
+fn shut(path: &[u8], before: &Baseline) -> bool {
+    above(path).any(|folder| {
+        before.files.get(folder).is_some_and(|known| known.stat.kind == Kind::Tree)
+            || before.unreadable.iter().any(|it| &**it == folder)
+    })
+}
+
+struct Comparing<'a> {
+    root: &'a Path,
+    tree: Tree,
+    blobs: &'a Blobs,
+    before: &'a Baseline,
+    /// Opened when the first object is needed.
+    objects: &'a mut Option<Objects>,
+}
+
+impl Comparing<'_> {
+    fn gone(&mut self, path: &[u8]) -> io::Result<Option<Found>> {
+        let Some(known) = self.before.files.get(path) else { return Ok(None) };
+        let before = self.earlier(known);
+        let after = self.tree.state(path, self.blobs)?;
+        Ok((!before.same(&after)).then(|| Found {
+            path: path.into(),
+            before,
+            after,
+            changed: None,
+        }))
+    }
+
+    /// What became of a file, and where its new content can be had.
+    fn look(
+        &mut self,
+        path: &[u8],
+        stat: Stat,
+        known: Option<&Known>,
+    ) -> io::Result<(Option<Found>, Source)> {
+        if let Some(source) = self.untouched(path, stat, known)? {
+            return Ok((None, source));
+        }
+        let after = match stat.kind {
+            Kind::Tree => FileState::Tree,
+            _ => self.tree.state(path, self.blobs)?,
+        };
+        let source = match after {
+            FileState::File { content: Content::Kept(hash), .. } => Source::Kept(hash),
+            FileState::File { content: Content::Seen(_), .. } => Source::Missing(Why::Large),
+            FileState::File { content: Content::Unknown, .. } => Source::Missing(Why::Unreadable),
+            FileState::Symlink { target } => Source::Kept(target),
+            _ => Source::Nothing,
+        };
+        let before = known.map_or(FileState::Absent, |known| self.earlier(known));
+        let same = before.same(&after);
+        let changed = Some(stat.changed);
+        let found = (!same).then(|| Found { path: path.into(), before, after, changed });
+        Ok((found, source))
+    }
+
+    /// Whether a file was written again with what Git has of it; saves reading that.
+    fn untouched(
+        &self,
+        path: &[u8],
+        stat: Stat,
+        known: Option<&Known>,
+    ) -> io::Result<Option<Source>> {
+        let Some(Known { stat: was, source: Source::Git(oid), .. }) = known else {
+            return Ok(None);
+        };
+        if (was.kind, was.mode, was.size) != (stat.kind, stat.mode, stat.size) {
+            return Ok(None);
+        }
+        let same = match self.tree.read(path) {
+            Ok(Some((bytes, _))) => objects::oid(&bytes) == *oid,
+            Ok(None) | Err(_) => false,
+        };
+        Ok(same.then_some(Source::Git(*oid)))
+    }
+
+    fn earlier(&mut self, known: &Known) -> FileState {
+        let root = self.root;
+        let objects = self.objects.get_or_insert_with(|| match Repository::at(root) {
+            Some(repository) => repository.objects(),
+            None => Objects::none(),
+        });
+        known.state(self.blobs, objects)
+    }
+}

@@ -1,0 +1,86 @@
+//! What a session changed, undone and brought back.
+
+use std::{path::PathBuf, sync::Arc};
+
+use super::{
+    Engine,
+    refused::Refused,
+    snapshots::{FileDiff, SnapshotsError, Undone},
+};
+use crate::{
+    domain::{ids::MessageId, undo::Force},
+    store::{
+        self,
+        entity::{message::Model as Message, session::Model as Session},
+        journal::{self, SessionChange, Write},
+    },
+};
+
+/// Undoes a prompt, its answer, and all after it.
+///
+/// With conflicts and without force nothing is changed, and the conflicts are told.
+pub async fn undo(
+    engine: &Arc<Engine>,
+    session: &Session,
+    from: &Message,
+    force: Force,
+) -> Result<Undone, Refused> {
+    let _moment = engine.runs.moment().await;
+    let root = at_rest(engine, session).await?;
+    let undone = engine.snapshots.undo(session, &root, from, force).await;
+    told(engine, session, undone.map_err(refused)?).await
+}
+
+/// Brings back what was undone.
+pub async fn redo(
+    engine: &Arc<Engine>,
+    session: &Session,
+    force: Force,
+) -> Result<Undone, Refused> {
+    let _moment = engine.runs.moment().await;
+    let root = at_rest(engine, session).await?;
+    let undone = engine.snapshots.redo(session, &root, force).await;
+    told(engine, session, undone.map_err(refused)?).await
+}
+
+/// What a session, or one of its messages, changed.
+pub async fn diff(
+    engine: &Engine,
+    session: &Session,
+    message: Option<MessageId>,
+) -> Result<Vec<FileDiff>, Refused> {
+    engine.snapshots.diff(session.id, message).await.map_err(refused)
+}
+
+/// The project's folder, if nothing runs in the session.
+async fn at_rest(engine: &Engine, session: &Session) -> Result<PathBuf, Refused> {
+    if engine.runs.is_running(session.id) {
+        return Err(refused(SnapshotsError::Running));
+    }
+    let found = store::sessions::with_project(&engine.db, session.id).await?;
+    let (_, project) = found.ok_or(Refused::Gone)?;
+    Ok(PathBuf::from(project.path))
+}
+
+/// Tells who watches, and brings the session's list of changed files up to date.
+async fn told(engine: &Engine, session: &Session, mut undone: Undone) -> Result<Undone, Refused> {
+    engine.hub.stored(session.id, std::mem::take(&mut undone.stored));
+    if !undone.reverted.is_empty() {
+        let mut summary = session.summary.clone();
+        let files = engine.snapshots.changed_files(session.id).await.map_err(refused)?;
+        summary["files"] = serde_json::to_value(files).map_err(anyhow::Error::from)?;
+        let change = SessionChange { summary: Some(summary), ..SessionChange::default() };
+        let writes = vec![Write::Session(Box::new(change))];
+        let stored = journal::record(&engine.db, session.id, engine.clock.now(), writes).await?;
+        engine.hub.stored(session.id, stored);
+    }
+    Ok(undone)
+}
+
+fn refused(err: SnapshotsError) -> Refused {
+    match err {
+        SnapshotsError::Running => Refused::Conflict(err.to_string()),
+        SnapshotsError::Gone => Refused::Gone,
+        err => Refused::Inside(err.into()),
+    }
+}
