@@ -3,6 +3,7 @@
 
 pub mod adapters;
 pub mod app;
+pub mod cli;
 pub mod config;
 pub mod domain;
 pub mod engine;

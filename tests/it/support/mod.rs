@@ -2,6 +2,7 @@
 
 pub mod model;
 pub mod session;
+pub mod stream;
 
 use std::{
     net::TcpListener,
@@ -18,12 +19,13 @@ use forge::{
     config::Config,
     domain::{
         clock::ManualClock,
-        ids::{ApiTokenId, Entropy, UserId},
+        ids::{ApiTokenId, Entropy, ProjectId, UserId},
         token::{self, Scope},
+        trust::Trust,
     },
     store::{
         self, Db,
-        entity::{api_token::Model as ApiToken, user::Model as User},
+        entity::{api_token::Model as ApiToken, project::Model as Project, user::Model as User},
     },
     web,
 };
@@ -115,6 +117,26 @@ impl TestApp {
         Person { user, browser, api }
     }
 
+    /// A project of somebody, as a row alone: its folder is empty.
+    pub async fn project_row(&self, owner: &User, name: &str) -> Project {
+        let now = self.app.clock.now();
+        let path = self.folder.path().join("roots").join(owner.login.as_str()).join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        let row = Project {
+            id: ProjectId::mint(now, self.app.entropy.as_ref()),
+            owner_id: owner.id,
+            name: name.into(),
+            path: path.display().to_string(),
+            default_branch: None,
+            instructions: serde_json::json!([]),
+            trust_status: Trust::Untrusted,
+            created_at: now,
+            updated_at: now,
+            opened_at: None,
+        };
+        store::projects::create(&self.app.db, row).await.unwrap()
+    }
+
     /// A new API token of somebody.
     pub async fn token(&self, user: &User, scope: Scope) -> String {
         let now = self.app.clock.now();
@@ -177,7 +199,7 @@ impl std::ops::Deref for Person {
 pub struct Browser {
     pub http: reqwest::Client,
     pub base: String,
-    token: Option<String>,
+    pub token: Option<String>,
 }
 
 impl Browser {
