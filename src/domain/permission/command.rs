@@ -138,13 +138,7 @@ impl Court<'_> {
 
     fn command(&self, step: &Step, words: &[Word], role: Role) -> Vec<Finding> {
         let mut findings = vec![self.named(step, words, role)];
-        let data = words.iter().any(|it| {
-            !it.text.is_empty() && matches!(
-                touch::word(&RuleSet::default(), self.place, &step.cwds, &it.text),
-                Some(Finding { verdict: Verdict { action: Action::Deny, .. }, .. })
-            )
-        });
-        if data {
+        if touch::reaches_data(self.place, &step.cwds, words) {
             findings.push(Finding::of(Verdict::fixed(fixed::DATA_FOLDER)));
         }
         if role == Role::Transparent {
@@ -173,7 +167,9 @@ impl Court<'_> {
         if effects.is_empty() && !takes_anything {
             let named = args.iter().filter(|it| !it.text.starts_with('-') || it.text.contains('='));
             let cwds = &step.cwds;
-            findings.extend(named.filter_map(|it| touch::word(self.rules, self.place, cwds, &it.text)));
+            findings.extend(
+                named.filter_map(|it| touch::names_secret(self.rules, self.place, cwds, it)),
+            );
         }
         findings.extend(programs::risks(words).iter().map(|it| Finding::doubt(it)));
         if role == Role::Program && programs::nature(words) == Nature::Runs && program != "find" {

@@ -63,7 +63,7 @@ pub(crate) fn nature(words: &[Word]) -> Nature {
     let Some(program) = name(words) else { return Nature::Runs };
     // `python3.12` and `perl5.36` are what they are called after.
     let stem = program.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.' || it == '-');
-    if RUNNERS.contains(&program) || (!stem.is_empty() && RUNNERS.contains(&stem)) {
+    if RUNNERS.contains(&program) || (stem != program && RUNNERS.contains(&stem)) {
         return Nature::Runs;
     }
     let args = words.get(1..).unwrap_or_default();

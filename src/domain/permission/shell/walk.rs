@@ -427,9 +427,11 @@ impl<'a> Walk<'a> {
             return;
         }
         doubts.extend(doubt::node(node, source));
-        let mut cursor = node.walk();
-        for child in node.named_children(&mut cursor) {
-            self.inner(child, source, cwds, doubts);
+        if node.named_child_count() > 0 {
+            let mut cursor = node.walk();
+            for child in node.named_children(&mut cursor) {
+                self.inner(child, source, cwds, doubts);
+            }
         }
     }
 

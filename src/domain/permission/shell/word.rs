@@ -73,6 +73,11 @@ impl Word {
     }
 
     pub(crate) fn read(node: Node<'_>, source: &str, known: Known<'_>) -> Self {
+        let raw = text_of(node, source);
+        let simple = |it: u8| it.is_ascii_alphanumeric() || b"-_./:=+,%@".contains(&it);
+        if raw.bytes().all(simple) {
+            return Self::plain(raw);
+        }
         let mut reader = Reader { source, known, chars: Vec::new(), unknown: None };
         reader.node(node, Quote::No);
         reader.finish(text_of(node, source).to_owned())
