@@ -14,6 +14,7 @@ mod runner;
 mod sandbox;
 mod session_api;
 mod session_page;
+mod snapshots;
 mod support;
 mod tidy;
 mod tools;

@@ -102,22 +102,53 @@ const PIECES: &[&str] = &[
     "..", ".env", "git ", "--", ":", "!",
 ];
 
+/// A kilobyte of what agents write.
+const KILOBYTE: &str = r#"set -euo pipefail
+cd src
+cargo test --all-features -- --nocapture 2>&1 | tail -n 40
+if [ -f Cargo.lock ]; then
+  echo "locked at $(date +%F)"
+fi
+for name in alpha beta gamma; do
+  cargo clippy --all-targets -p forge -- -D warnings > target/clippy.txt
+done
+cat > src/generated.rs <<'EOF'
+//! What the build knows of itself.
+
+/// The version of the program, as its manifest says.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit that it was built from, where that is known.
+pub const COMMIT: Option<&str> = option_env!("FORGE_COMMIT");
+
+/// One line that says both, for a log or for a page that shows where things come from.
+pub fn line() -> String {
+    match COMMIT {
+        Some(commit) => format!("{VERSION} ({commit})"),
+        None => VERSION.to_owned(),
+    }
+}
+EOF
+git add src/generated.rs && git commit -m "Say which version runs
+
+The page shows it, and the log begins with it, so that a report says what it is about."
+git log --oneline -n 5 | head -n 3
+"#;
+
 #[test]
 fn a_verdict_comes_at_once() {
     let rules = rules("global deny bash rm *\nproject allow bash cargo *\nproject ask read **/x");
-    let line =
-        "cargo test --all-features -- --nocapture && echo \"done $(date +%F)\" | head -n 3; ";
-    let text = line.repeat(1024 / line.len() + 1);
-    let best = (0..20)
+    assert!(KILOBYTE.len() > 1000);
+    let best = (0..50)
         .map(|_| {
             let start = Instant::now();
-            bash(&rules, &text);
+            bash(&rules, KILOBYTE);
             start.elapsed()
         })
         .min()
         .unwrap_or_default();
-    // The bound is that of a release build; an unoptimised one is some ten times slower.
-    let bound = if cfg!(debug_assertions) { 20_000 } else { 1_000 };
+    // 0.3 ms is the bound of a release build; an unoptimised one is some fifty times slower.
+    let bound = if cfg!(debug_assertions) { 15_000 } else { 300 };
     assert!(best < Duration::from_micros(bound), "{best:?}");
 }
 
@@ -157,7 +188,6 @@ fn a_text_made_to_be_slow_is_answered_all_the_same() {
         let start = Instant::now();
         bash(&rules, &text);
         let took = start.elapsed();
-        println!("{piece:?} {took:?}");
         assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
 }
