@@ -5,8 +5,9 @@ use super::{
     files::Verdict,
     fixed,
     judge::{PartJudgement, ProposedRule},
-    paths::Place,
-    programs::{self, Access, Effect, Nature},
+    paths::{Place, Where},
+    pattern,
+    programs::{self, Access, Effect, Folder, Nature},
     rule::{Action, RuleSet, Subject},
     shell::{self, Direction, Role, Step, What, Word},
     suggest,
@@ -35,7 +36,13 @@ const KEYWORDS: &[&str] = &[
     "esac", "in", "function", "select", "[[", "]]", "!", "((", "))", "time", "coproc",
 ];
 
-pub(super) fn judge(rules: &RuleSet, tool: &str, place: &Place<'_>, text: &str, cwd: &str) -> Outcome {
+pub(super) fn judge(
+    rules: &RuleSet,
+    tool: &str,
+    place: &Place<'_>,
+    text: &str,
+    cwd: &str,
+) -> Outcome {
     let court = Court { rules, tool, place };
     let steps = shell::read(text, place, cwd);
     let mut parts = Vec::new();
@@ -106,7 +113,8 @@ impl Court<'_> {
         let mut texts = vec![text.to_owned()];
         if opaque {
             let joined = format!("{text}\n{}", text.replace("\\\n", ""));
-            let pieces = joined.split([';', '|', '&', '\n', '(', ')', '`', '{', '}', '<', '>', '\r']);
+            let pieces =
+                joined.split([';', '|', '&', '\n', '(', ')', '`', '{', '}', '<', '>', '\r']);
             texts.extend(pieces.take(1000).map(|it| squeeze(&it.replace(['\'', '"', '\\'], ""))));
         }
         let denied = self.rules.find(self.tool, Subject::Command { exact: &[], loose: &texts });
@@ -193,10 +201,11 @@ impl Court<'_> {
                 Verdict::built_in(Action::Ask, "built-in: other powers are asked about")
             }
             (None, Role::Program) => {
-                let at_root = step.cwds.single().is_some_and(|it| {
-                    self.place.locate(it) == super::paths::Where::Inside(".".into())
-                });
-                match programs::only_looks(words, at_root) {
+                let folder = match step.cwds.single().map(|it| self.place.locate(it)) {
+                    Some(Where::Inside(inside)) if inside == "." => Folder::Project,
+                    _ => Folder::Elsewhere,
+                };
+                match programs::only_looks(words, folder) {
                     true => Verdict::built_in(Action::Allow, "built-in: the command only looks"),
                     false => {
                         let (action, because) = defaults::of_tool(self.tool);
@@ -218,7 +227,7 @@ impl Court<'_> {
             let texts = [joined, rest.first()?.text.clone()];
             let (origin, rule) =
                 self.rules.find(self.tool, Subject::Command { exact: &[], loose: &texts })?;
-            let narrow = rule.action == Action::Deny && !super::pattern::is_everything(&rule.pattern);
+            let narrow = rule.action == Action::Deny && !pattern::is_everything(&rule.pattern);
             narrow.then(|| Finding::of(Verdict::rule(origin, rule)))
         })
     }
@@ -248,4 +257,3 @@ fn readings(step: &Step, words: &[Word]) -> (Vec<String>, Vec<String>) {
 fn squeeze(text: &str) -> String {
     text.split_whitespace().collect::<Vec<_>>().join(" ")
 }
-

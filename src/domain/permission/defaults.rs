@@ -12,19 +12,27 @@ pub(super) type Default = (Action, &'static str);
 /// What a tool may do when it is known to stay in the project.
 pub(super) fn of_tool(tool: &str) -> Default {
     match tool {
-        _ if READERS.contains(&tool) => (Action::Allow, "built-in: reading in the project is allowed"),
+        _ if READERS.contains(&tool) => {
+            (Action::Allow, "built-in: reading in the project is allowed")
+        }
         _ if WRITERS.contains(&tool) => {
             (Action::Allow, "built-in: changes in the project are allowed, they can be undone")
         }
-        "todo_write" | "question" | "skill" => (Action::Allow, "built-in: it changes nothing in the project"),
+        "todo_write" | "question" | "skill" => {
+            (Action::Allow, "built-in: it changes nothing in the project")
+        }
         // What a sub-agent does is judged call by call.
         "task" => (Action::Allow, "built-in: a sub-agent's calls are judged on their own"),
         "bash_output" | "bash_kill" => (Action::Allow, "built-in: the session's own jobs"),
         "bash" => (Action::Ask, "built-in: commands are asked about"),
         "web_fetch" | "web_search" => (Action::Ask, "built-in: the web is asked about"),
         "memory_remember" => (Action::Ask, "built-in: what is remembered is asked about"),
-        "external_directory" => (Action::Ask, "built-in: paths outside the project are asked about"),
-        _ if tool.starts_with(MCP_PREFIX) => (Action::Ask, "built-in: tools of MCP servers are asked about"),
+        "external_directory" => {
+            (Action::Ask, "built-in: paths outside the project are asked about")
+        }
+        _ if tool.starts_with(MCP_PREFIX) => {
+            (Action::Ask, "built-in: tools of MCP servers are asked about")
+        }
         _ => (Action::Ask, "built-in: unknown tools are asked about"),
     }
 }
@@ -48,7 +56,10 @@ pub(super) fn of_path(tool: &str, path: &str) -> Default {
 /// Whether a tool works in a project that is not trusted as it does in another one.
 pub(super) fn is_harmless_untrusted(tool: &str) -> bool {
     READERS.contains(&tool)
-        || matches!(tool, "todo_write" | "question" | "skill" | "task" | "bash_output" | "bash_kill")
+        || matches!(
+            tool,
+            "todo_write" | "question" | "skill" | "task" | "bash_output" | "bash_kill"
+        )
 }
 
 /// Whether a file's name says that it holds a secret.
@@ -62,7 +73,10 @@ pub(super) fn is_secret(path: &str) -> bool {
     environment
         || private_key
         || ends(&[".pem", ".key", ".p12", ".pfx", ".jks", ".keystore", ".kdbx"])
-        || matches!(name.as_str(), ".netrc" | ".pgpass" | ".pypirc" | ".git-credentials" | ".htpasswd")
+        || matches!(
+            name.as_str(),
+            ".netrc" | ".pgpass" | ".pypirc" | ".git-credentials" | ".htpasswd"
+        )
 }
 
 /// Whether Forge or another agent program takes orders from a file.

@@ -2,8 +2,8 @@
 
 use super::{
     defaults, fixed,
-    pattern,
     paths::{Place, Where},
+    pattern,
     rule::{Action, Origin, Rule, RuleSet, Subject, WRITERS},
 };
 
@@ -61,10 +61,17 @@ fn by_rules(rules: &RuleSet, tool: &str, path: &str) -> Verdict {
 }
 
 /// A rule, other than one for everything, that keeps a tool from something in a folder.
-pub(super) fn restricts_below<'r>(rules: &'r RuleSet, tool: &str, folder: &str) -> Option<&'r Rule> {
+pub(super) fn restricts_below<'r>(
+    rules: &'r RuleSet,
+    tool: &str,
+    folder: &str,
+) -> Option<&'r Rule> {
     let restricts = |rule: &&Rule| {
         rule.action != Action::Allow
-            && matches!(rule.tool.as_str(), "*" | "read" | "write" | "edit" | "grep" | "list" | "glob")
+            && matches!(
+                rule.tool.as_str(),
+                "*" | "read" | "write" | "edit" | "grep" | "list" | "glob"
+            )
             && (rule.tool == tool || rule.tool == "*" || (rule.tool == "edit" && tool == "write"))
             && pattern::reaches(&rule.pattern, folder)
     };

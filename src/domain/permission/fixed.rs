@@ -15,8 +15,9 @@ pub(super) const DATA_FOLDER: &str = "fixed rule: no tool may touch Forge's data
 pub(super) fn unwritable(inside: &str) -> Option<&'static str> {
     let segments: Vec<&str> = inside.split('/').filter(|it| !it.is_empty() && *it != ".").collect();
     let at = segments.iter().position(|it| it.eq_ignore_ascii_case(".git"))?;
-    let names_programs =
-        |it: &&str| it.eq_ignore_ascii_case("hooks") || it.to_ascii_lowercase().starts_with("config");
+    let names_programs = |it: &&str| {
+        it.eq_ignore_ascii_case("hooks") || it.to_ascii_lowercase().starts_with("config")
+    };
     match segments.get(at + 1..).unwrap_or_default() {
         [] => Some("fixed rule: .git itself is not written, moved or deleted"),
         // Submodules and worktrees have hooks and configuration of their own.
@@ -26,7 +27,8 @@ pub(super) fn unwritable(inside: &str) -> Option<&'static str> {
     }
 }
 
-const HOOKS: &str = "fixed rule: .git/hooks and .git/config are not written, because git runs what they name";
+const HOOKS: &str =
+    "fixed rule: .git/hooks and .git/config are not written, because git runs what they name";
 
 /// Whether a path lies in a `.git` folder.
 pub(super) fn in_git(inside: &str) -> bool {
@@ -43,7 +45,12 @@ pub(super) enum Extent {
 
 /// Why a folder may not be deleted with what is in it: the root, a home, the project's folder with
 /// its history, and every folder around these. `path` is absolute and may hold wildcards.
-pub(super) fn undeletable(place: &Place<'_>, path: &str, written: &str, extent: Extent) -> Option<String> {
+pub(super) fn undeletable(
+    place: &Place<'_>,
+    path: &str,
+    written: &str,
+    extent: Extent,
+) -> Option<String> {
     let denied = |what: &str| Some(format!("fixed rule: recursive delete of {what}"));
     let path = normalise(path);
     let (root, home) = (normalise(place.root), normalise(place.home));
@@ -68,7 +75,8 @@ pub(super) fn undeletable(place: &Place<'_>, path: &str, written: &str, extent: 
         }
     }
     let hits = |protected: &str| {
-        ancestors(protected).any(|it| if wild { pattern::covers_path(&path, it) } else { it == path })
+        ancestors(protected)
+            .any(|it| if wild { pattern::covers_path(&path, it) } else { it == path })
     };
     if hits(&home) && !(extent == Extent::Some && path == root) {
         return denied("the home folder or one around it");
@@ -101,7 +109,8 @@ pub(super) fn mentions_data(place: &Place<'_>, text: &str) -> bool {
         let before = text.get(..at).and_then(|it| it.chars().next_back());
         let rest = text.get(at..).unwrap_or_default();
         let after = rest.get(data.len()..).and_then(|it| it.chars().next());
-        let apart = !before.is_some_and(|it| is_name(it) || it == '/') && !after.is_some_and(is_name);
+        let apart =
+            !before.is_some_and(|it| is_name(it) || it == '/') && !after.is_some_and(is_name);
         let path = rest.split(|it: char| !is_name(it) && it != '/').next().unwrap_or_default();
         // A worktree may lie in the data folder.
         let ours = is_below(&root, &data) && root != data && is_below(&normalise(path), &root);
@@ -119,8 +128,16 @@ mod tests {
     #[test]
     fn what_git_would_run_is_not_written() {
         for path in [
-            ".git", ".git/", "./.git", ".git/hooks/pre-commit", ".git/config", ".git/config.worktree",
-            "sub/.git/hooks/x", ".git/modules/a/hooks/x", ".git/modules/a/b/config", ".GIT/hooks/x",
+            ".git",
+            ".git/",
+            "./.git",
+            ".git/hooks/pre-commit",
+            ".git/config",
+            ".git/config.worktree",
+            "sub/.git/hooks/x",
+            ".git/modules/a/hooks/x",
+            ".git/modules/a/b/config",
+            ".GIT/hooks/x",
         ] {
             assert!(unwritable(path).is_some(), "{path}");
         }
@@ -132,12 +149,27 @@ mod tests {
     #[test]
     fn roots_and_homes_are_not_deleted_in_any_spelling() {
         for path in [
-            "/", "//", "/.", "/usr/..", "/*", "/.*", "/h*", "/home", "/home/*", "/home/ada",
-            "/home/ada/*", "/home/ada/app", "/home/ada/app/src/..", "/home/ada/app/.*", "/ho?e/ada",
+            "/",
+            "//",
+            "/.",
+            "/usr/..",
+            "/*",
+            "/.*",
+            "/h*",
+            "/home",
+            "/home/*",
+            "/home/ada",
+            "/home/ada/*",
+            "/home/ada/app",
+            "/home/ada/app/src/..",
+            "/home/ada/app/.*",
+            "/ho?e/ada",
         ] {
             assert!(undeletable(&PLACE, path, path, Extent::Whole).is_some(), "{path}");
         }
-        for path in ["/home/ada/app/target", "/home/ada/app/*", "/tmp/x", "/home/bob", "/home/ada/app/t*"] {
+        for path in
+            ["/home/ada/app/target", "/home/ada/app/*", "/tmp/x", "/home/bob", "/home/ada/app/t*"]
+        {
             assert!(undeletable(&PLACE, path, path, Extent::Whole).is_none(), "{path}");
         }
         assert!(undeletable(&PLACE, "/home/ada/app", ".", Extent::Some).is_none());

@@ -23,15 +23,26 @@ pub struct Call<'a> {
 #[derive(Clone, Copy, Debug)]
 pub enum About<'a> {
     /// A path in the project, relative to it; `.` is the project's folder.
-    Path { inside: &'a str },
+    Path {
+        inside: &'a str,
+    },
     /// A path outside the project, absolute.
-    External { path: &'a str },
+    External {
+        path: &'a str,
+    },
     /// A shell command, started in a folder of the project (`.` or empty for the project's own).
-    Command { text: &'a str, cwd: &'a str },
+    Command {
+        text: &'a str,
+        cwd: &'a str,
+    },
     /// A host on the network.
-    Host { host: &'a str },
+    Host {
+        host: &'a str,
+    },
     /// Something with a name: an agent, a skill.
-    Name { name: &'a str },
+    Name {
+        name: &'a str,
+    },
     Plain,
 }
 
@@ -112,7 +123,8 @@ fn judge_once(rules: &RuleSet, call: &Call<'_>) -> Judgement {
 
 /// Nothing runs or changes unasked in a project that its owner has not said to be trusted.
 fn distrust(judgement: &mut Judgement) {
-    const BECAUSE: &str = "built-in: the project is not trusted, so changes and commands are asked about";
+    const BECAUSE: &str =
+        "built-in: the project is not trusted, so changes and commands are asked about";
     for part in &mut judgement.parts {
         if part.action == Action::Allow {
             (part.action, part.because) = (Action::Ask, BECAUSE.into());
@@ -150,8 +162,7 @@ fn path(rules: &RuleSet, call: &Call<'_>, path: &str) -> Judgement {
         Where::Outside(outside) => {
             let verdicts = files::outside(rules, call.tool, &outside);
             let mut proposals = Some(Vec::new());
-            for (question, verdict) in verdicts.iter().filter(|it| it.1.action == Action::Ask) {
-                let _: &Verdict = verdict;
+            for (question, _) in verdicts.iter().filter(|it| it.1.action == Action::Ask) {
                 let proposal = match *question {
                     "external_directory" => suggest::surroundings(&call.place, &outside),
                     _ => suggest::file(call.tool, &outside),
@@ -161,9 +172,10 @@ fn path(rules: &RuleSet, call: &Call<'_>, path: &str) -> Judgement {
                     all
                 });
             }
-            let strictest = verdicts.into_iter().map(|it| it.1).reduce(|most, it| {
-                if it.action > most.action { it } else { most }
-            });
+            let strictest = verdicts
+                .into_iter()
+                .map(|it| it.1)
+                .reduce(|most, it| if it.action > most.action { it } else { most });
             let verdict = strictest.unwrap_or_else(|| {
                 Verdict::built_in(Action::Ask, defaults::of_tool("external_directory").1)
             });

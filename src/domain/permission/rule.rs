@@ -5,7 +5,10 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 
 use super::pattern;
-use crate::domain::{ids::RuleId, message::{UnknownWord, words}};
+use crate::domain::{
+    ids::RuleId,
+    message::{UnknownWord, words},
+};
 
 /// What a rule, and in the end the gate, says.
 ///
@@ -223,8 +226,7 @@ fn covers_subject(rule: &Rule, subject: Subject<'_>) -> bool {
         Subject::Path(path) => pattern::covers_path(&rule.pattern, path),
         Subject::Command { exact, loose } => {
             let covers = |it: &String| pattern::covers_text(&rule.pattern, it);
-            exact.iter().any(covers)
-                || (rule.action != Action::Allow && loose.iter().any(covers))
+            exact.iter().any(covers) || (rule.action != Action::Allow && loose.iter().any(covers))
         }
         Subject::Name(name) => pattern::covers_text(&rule.pattern, name),
         Subject::Plain => pattern::is_everything(&rule.pattern),

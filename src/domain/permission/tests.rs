@@ -47,7 +47,10 @@ fn table(rules: &RuleSet, text: &str) -> usize {
         let expected: Action = action.parse().expect("an action");
         let judged = bash(rules, &command);
         if judged.action != expected {
-            wrong.push(format!("{line}\n    is {}: {} {:?}", judged.action, judged.because, judged.reasons));
+            wrong.push(format!(
+                "{line}\n    is {}: {} {:?}",
+                judged.action, judged.because, judged.reasons
+            ));
         }
     }
     assert!(wrong.is_empty(), "\n{}", wrong.join("\n"));

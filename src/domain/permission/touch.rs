@@ -6,8 +6,8 @@ use super::{
     fixed::{self, Extent},
     judge::ProposedRule,
     paths::{Place, Where, file_name, fixed_folder, join},
-    programs::{Access, Effect},
     pattern,
+    programs::{Access, Effect},
     rule::{Action, RuleSet, Subject},
     shell::{Cwds, HOLE, Word},
     suggest,
@@ -30,7 +30,8 @@ impl Finding {
 
     /// Something that a person has to look at, whatever the rules say.
     pub(super) fn doubt(reason: &str) -> Self {
-        let verdict = Verdict::built_in(Action::Ask, &format!("built-in: asked because it {reason}"));
+        let verdict =
+            Verdict::built_in(Action::Ask, &format!("built-in: asked because it {reason}"));
         Self { verdict, reason: Some(reason.into()), proposal: None }
     }
 }
@@ -39,7 +40,12 @@ impl Finding {
 const FREE: &[&str] = &["/dev/null", "/dev/stdin", "/dev/stdout", "/dev/stderr"];
 
 /// Judges one effect of a command, for each folder that it may run in.
-pub(super) fn touch(rules: &RuleSet, place: &Place<'_>, cwds: &Cwds, effect: &Effect) -> Vec<Finding> {
+pub(super) fn touch(
+    rules: &RuleSet,
+    place: &Place<'_>,
+    cwds: &Cwds,
+    effect: &Effect,
+) -> Vec<Finding> {
     let text = effect.path.text.as_str();
     if text == "-" || text.is_empty() || FREE.contains(&text) {
         return Vec::new();
@@ -95,7 +101,8 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
         Where::Inside(inside) => {
             let verdict = files::inside(rules, tool, &inside);
             let asks = verdict.action == Action::Ask;
-            let proposal = if asks && extent.is_none() { suggest::file(tool, &inside) } else { None };
+            let proposal =
+                if asks && extent.is_none() { suggest::file(tool, &inside) } else { None };
             let reason = asks.then(|| format!("{verb} {inside}"));
             findings.push(Finding { verdict, reason, proposal });
             if tree && let Some(rule) = files::restricts_below(rules, tool, &inside) {
@@ -108,7 +115,12 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
                 let asks = verdict.action == Action::Ask;
                 let proposal = match question {
                     _ if !asks || extent.is_some() => None,
-                    "external_directory" if matches!(access, Access::List | Access::ReadTree | Access::WriteTree) => {
+                    "external_directory"
+                        if matches!(
+                            access,
+                            Access::List | Access::ReadTree | Access::WriteTree
+                        ) =>
+                    {
                         suggest::folder(place, &outside)
                     }
                     "external_directory" => suggest::surroundings(place, &outside),
@@ -129,7 +141,9 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
 /// Whether one of the words of a command leads into Forge's data folder, whatever the command is.
 pub(super) fn reaches_data(place: &Place<'_>, cwds: &Cwds, words: &[Word]) -> bool {
     let near = match cwds {
-        Cwds::Known(all) => all.iter().any(|it| place.holds_data(it) || place.locate(it) == Where::Data),
+        Cwds::Known(all) => {
+            all.iter().any(|it| place.holds_data(it) || place.locate(it) == Where::Data)
+        }
         Cwds::Unknown => false,
     };
     words.iter().flat_map(|it| values(&it.text)).any(|part| {
@@ -139,7 +153,12 @@ pub(super) fn reaches_data(place: &Place<'_>, cwds: &Cwds, words: &[Word]) -> bo
 }
 
 /// What a word of a command names that is not to be read, whichever program the command is.
-pub(super) fn names_secret(rules: &RuleSet, place: &Place<'_>, cwds: &Cwds, word: &Word) -> Option<Finding> {
+pub(super) fn names_secret(
+    rules: &RuleSet,
+    place: &Place<'_>,
+    cwds: &Cwds,
+    word: &Word,
+) -> Option<Finding> {
     values(&word.text).into_iter().find_map(|part| {
         targets(cwds, part).find_map(|path| match place.locate(&path) {
             Where::Inside(inside) if inside != "." => {

@@ -1,6 +1,9 @@
 //! The files and folders that a command names, and what it does to them.
 
-use super::{super::shell::{HOLE, Search, Word}, name};
+use super::{
+    super::shell::{HOLE, Search, Word},
+    name,
+};
 
 /// What is done to a path, the mildest first.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -95,18 +98,20 @@ fn kind(name: &str) -> Option<Kind> {
     Some(match name {
         "ls" | "dir" | "vdir" | "tree" | "stat" | "du" | "df" | "realpath" | "readlink" | "cd"
         | "pushd" | "test" => Kind::All(Access::List),
-        "cat" | "tac" | "head" | "tail" | "wc" | "nl" | "less" | "more" | "most" | "bat" | "batcat"
-        | "od" | "xxd" | "hexdump" | "hd" | "strings" | "sort" | "cut" | "paste" | "join" | "comm"
-        | "diff" | "sdiff" | "cmp" | "md5sum" | "sha1sum" | "sha224sum" | "sha256sum"
-        | "sha384sum" | "sha512sum" | "b2sum" | "cksum" | "sum" | "base64" | "base32" | "basenc"
-        | "file" | "zcat" | "bzcat" | "xzcat" | "zless" | "column" | "fold" | "fmt" | "pr"
-        | "expand" | "unexpand" | "iconv" | "rev" | "shuf" | "source" | "." | "view" | "pg"
-        | "split" | "csplit" | "look" | "tsort" | "ptx" => Kind::All(Access::Read),
+        "cat" | "tac" | "head" | "tail" | "wc" | "nl" | "less" | "more" | "most" | "bat"
+        | "batcat" | "od" | "xxd" | "hexdump" | "hd" | "strings" | "sort" | "cut" | "paste"
+        | "join" | "comm" | "diff" | "sdiff" | "cmp" | "md5sum" | "sha1sum" | "sha224sum"
+        | "sha256sum" | "sha384sum" | "sha512sum" | "b2sum" | "cksum" | "sum" | "base64"
+        | "base32" | "basenc" | "file" | "zcat" | "bzcat" | "xzcat" | "zless" | "column"
+        | "fold" | "fmt" | "pr" | "expand" | "unexpand" | "iconv" | "rev" | "shuf" | "source"
+        | "." | "view" | "pg" | "split" | "csplit" | "look" | "tsort" | "ptx" => {
+            Kind::All(Access::Read)
+        }
         "grep" | "egrep" | "fgrep" | "zgrep" | "rg" | "ag" | "ack" | "awk" | "gawk" | "mawk"
         | "nawk" | "sed" | "jq" | "yq" => Kind::AfterFirst(Access::Read),
-        "tee" | "touch" | "mkdir" | "rmdir" | "truncate" | "mkfifo" | "mknod" | "install" | "vi"
-        | "vim" | "nano" | "ed" | "ex" | "emacs" | "patch" | "gzip" | "gunzip" | "bzip2" | "xz"
-        | "unxz" | "zstd" | "uniq" | "sponge" => Kind::All(Access::Write),
+        "tee" | "touch" | "mkdir" | "rmdir" | "truncate" | "mkfifo" | "mknod" | "install"
+        | "vi" | "vim" | "nano" | "ed" | "ex" | "emacs" | "patch" | "gzip" | "gunzip" | "bzip2"
+        | "xz" | "unxz" | "zstd" | "uniq" | "sponge" => Kind::All(Access::Write),
         "chmod" | "chown" | "chgrp" | "setfacl" => Kind::AfterFirst(Access::Write),
         "cp" | "rsync" | "scp" => Kind::Copy,
         "ln" => Kind::Link,
@@ -129,21 +134,33 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
     let mut effects: Vec<Effect> = Vec::new();
     match kind {
         Kind::All(access) => {
-            let access = if program == "diff" && args.has("r", "recursive") { Access::ReadTree } else { access };
+            let access = if program == "diff" && args.has("r", "recursive") {
+                Access::ReadTree
+            } else {
+                access
+            };
             effects.extend(args.operands.iter().map(|it| of(access, it)));
             effects.extend(args.glued.iter().map(|it| of(access, it)));
             // These read too, or write where an option says so.
             if matches!(program, "sort" | "uniq" | "tree") && args.has("o", "output") {
-                effects.extend(args.operands.iter().chain(&args.glued.iter().collect::<Vec<_>>()).map(|it| of(Access::Write, it)));
+                effects.extend(
+                    args.operands
+                        .iter()
+                        .chain(&args.glued.iter().collect::<Vec<_>>())
+                        .map(|it| of(Access::Write, it)),
+                );
             }
             if matches!(program, "uniq" | "install" | "gzip" | "xz" | "zstd" | "bzip2") {
                 effects.extend(args.operands.iter().map(|it| of(Access::Read, it)));
             }
         }
         Kind::AfterFirst(access) => {
-            let in_place = program == "sed" && (args.has("i", "in-place") || args.has("s", "separate"));
+            let in_place =
+                program == "sed" && (args.has("i", "in-place") || args.has("s", "separate"));
             let tree = match program {
-                "grep" | "egrep" | "fgrep" | "zgrep" => args.has("rR", "recursive") || args.has("", "dereference-recursive"),
+                "grep" | "egrep" | "fgrep" | "zgrep" => {
+                    args.has("rR", "recursive") || args.has("", "dereference-recursive")
+                }
                 "rg" | "ag" | "ack" => true,
                 _ => args.has("R", "recursive"),
             };
@@ -153,7 +170,10 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
                 Access::Write if tree => Access::WriteTree,
                 access => access,
             };
-            let given = args.has("ef", "regexp") || args.has("", "file") || args.has("", "expression") || args.has("", "reference");
+            let given = args.has("ef", "regexp")
+                || args.has("", "file")
+                || args.has("", "expression")
+                || args.has("", "reference");
             let operands = args.operands.iter().skip(usize::from(!given));
             effects.extend(operands.map(|it| of(access, it)));
             effects.extend(args.glued.iter().filter(|_| !tree).map(|it| of(access, it)));
@@ -162,7 +182,11 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
             }
         }
         Kind::Copy => {
-            let read = if args.has("rRa", "recursive") || args.has("", "archive") { Access::ReadTree } else { Access::Read };
+            let read = if args.has("rRa", "recursive") || args.has("", "archive") {
+                Access::ReadTree
+            } else {
+                Access::Read
+            };
             let targeted = args.has("t", "target-directory");
             let last = args.operands.len().saturating_sub(1);
             for (at, path) in args.operands.iter().enumerate() {
@@ -221,15 +245,25 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
             let mut previous = "";
             for word in rest {
                 let file = match previous {
-                    "-o" | "-O" | "--output" | "--output-document" | "-D" | "-c" | "-P" | "--output-dir" => Some(Access::Write),
-                    "-T" | "--upload-file" | "-K" | "--config" | "-E" | "--cert" | "-i" => Some(Access::Read),
+                    "-o" | "-O" | "--output" | "--output-document" | "-D" | "-c" | "-P"
+                    | "--output-dir" => Some(Access::Write),
+                    "-T" | "--upload-file" | "-K" | "--config" | "-E" | "--cert" | "-i" => {
+                        Some(Access::Read)
+                    }
                     _ => None,
                 };
                 if let Some(access) = file {
                     effects.push(of(access, word));
                 } else if let Some((_, path)) = word.text.split_once('@') {
-                    if matches!(previous, "-d" | "--data" | "--data-binary" | "-F" | "--form" | "--data-raw") || word.text.starts_with('-') {
-                        effects.push(of(Access::Read, &Word { text: path.to_owned(), ..word.clone() }));
+                    if matches!(
+                        previous,
+                        "-d" | "--data" | "--data-binary" | "-F" | "--form" | "--data-raw"
+                    ) || word.text.starts_with('-')
+                    {
+                        effects.push(of(
+                            Access::Read,
+                            &Word { text: path.to_owned(), ..word.clone() },
+                        ));
                     }
                 }
                 previous = &word.text;

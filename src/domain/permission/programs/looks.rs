@@ -4,7 +4,10 @@
 //! that seem to only look can write a file or start another program with one of theirs. Whether a
 //! command may see the files that it names is another question, and judged on its own.
 
-use super::{super::shell::{Search, Word}, git, name};
+use super::{
+    super::shell::{Search, Word},
+    git, name,
+};
 
 /// How a command that only looks may be called.
 struct Looks {
@@ -34,10 +37,26 @@ const fn bare(name: &'static str, flags: &'static str) -> Looks {
 }
 
 const GREP: &[&str] = &[
-    "--ignore-case", "--line-number", "--count", "--files-with-matches", "--only-matching",
-    "--invert-match", "--word-regexp", "--fixed-strings", "--extended-regexp", "--context",
-    "--after-context", "--before-context", "--max-count", "--color", "--quiet", "--with-filename",
-    "--no-filename", "--no-messages", "--regexp", "--text",
+    "--ignore-case",
+    "--line-number",
+    "--count",
+    "--files-with-matches",
+    "--only-matching",
+    "--invert-match",
+    "--word-regexp",
+    "--fixed-strings",
+    "--extended-regexp",
+    "--context",
+    "--after-context",
+    "--before-context",
+    "--max-count",
+    "--color",
+    "--quiet",
+    "--with-filename",
+    "--no-filename",
+    "--no-messages",
+    "--regexp",
+    "--text",
 ];
 
 const COMMANDS: &[Looks] = &[
@@ -67,17 +86,40 @@ const COMMANDS: &[Looks] = &[
     looks("realpath", "emsqzLP", ""),
     looks("readlink", "fenmqsvz", ""),
     Looks {
-        long: &["--all", "--almost-all", "--human-readable", "--recursive", "--reverse", "--size",
-            "--color", "--sort", "--time", "--directory", "--classify", "--full-time", "--time-style",
-            "--group-directories-first", "--inode", "--ignore", "--hide", "--format"],
+        long: &[
+            "--all",
+            "--almost-all",
+            "--human-readable",
+            "--recursive",
+            "--reverse",
+            "--size",
+            "--color",
+            "--sort",
+            "--time",
+            "--directory",
+            "--classify",
+            "--full-time",
+            "--time-style",
+            "--group-directories-first",
+            "--inode",
+            "--ignore",
+            "--hide",
+            "--format",
+        ],
         ..looks("ls", "aAlhRrtSd1FGgoinspQcukBCmxXUvLHZ", "Iw")
     },
     looks("tree", "adfpshugDrtCniF", "LIP"),
     looks("stat", "Ltf", "c"),
     looks("file", "bLiIhkz0", ""),
-    Looks { long: &["--summarize", "--human-readable", "--max-depth", "--all"], ..looks("du", "hsacmkbSx", "d") },
+    Looks {
+        long: &["--summarize", "--human-readable", "--max-depth", "--all"],
+        ..looks("du", "hsacmkbSx", "d")
+    },
     looks("df", "hTaikl", ""),
-    Looks { long: &["--number", "--show-all", "--show-ends", "--show-tabs"], ..looks("cat", "AbeEnstTuv", "") },
+    Looks {
+        long: &["--number", "--show-all", "--show-ends", "--show-tabs"],
+        ..looks("cat", "AbeEnstTuv", "")
+    },
     looks("tac", "", ""),
     looks("nl", "", "bw"),
     looks("rev", "", ""),
@@ -87,15 +129,24 @@ const COMMANDS: &[Looks] = &[
     Looks { long: GREP, ..looks("grep", "invclLoHhwxEFPqsabzyT", "ABCme") },
     Looks { long: GREP, ..looks("egrep", "invclLoHhwxqsabz", "ABCme") },
     Looks { long: GREP, ..looks("fgrep", "invclLoHhwxqsabz", "ABCme") },
-    Looks { long: &["--delimiter", "--fields", "--characters", "--output-delimiter"], ..looks("cut", "snz", "dfbc") },
+    Looks {
+        long: &["--delimiter", "--fields", "--characters", "--output-delimiter"],
+        ..looks("cut", "snz", "dfbc")
+    },
     looks("tr", "cdst", ""),
     // The second operand of uniq is a file that it writes.
     Looks { operands: Operands::AtMost(1), ..looks("uniq", "cdiuz", "fsw") },
     // -o writes; --compress-program and -T start programs and write elsewhere.
-    Looks { long: &["--numeric-sort", "--reverse", "--unique", "--key", "--field-separator"], ..looks("sort", "bdfghiMnRrVuszcC", "tk") },
+    Looks {
+        long: &["--numeric-sort", "--reverse", "--unique", "--key", "--field-separator"],
+        ..looks("sort", "bdfghiMnRrVuszcC", "tk")
+    },
     looks("comm", "123iz", ""),
     looks("cmp", "bls", ""),
-    Looks { long: &["--brief", "--unified", "--color", "--side-by-side", "--ignore-all-space"], ..looks("diff", "uNqwbBiyact", "UC") },
+    Looks {
+        long: &["--brief", "--unified", "--color", "--side-by-side", "--ignore-all-space"],
+        ..looks("diff", "uNqwbBiyact", "UC")
+    },
     looks("md5sum", "btz", ""),
     looks("sha1sum", "btz", ""),
     looks("sha256sum", "btz", ""),
@@ -103,8 +154,16 @@ const COMMANDS: &[Looks] = &[
     looks("cksum", "", ""),
 ];
 
-/// Whether a command only looks. `at_root` says that it certainly runs in the project's folder.
-pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
+/// Where a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Folder {
+    /// In the project's own folder, for certain.
+    Project,
+    Elsewhere,
+}
+
+/// Whether a command only looks.
+pub(crate) fn only_looks(words: &[Word], folder: Folder) -> bool {
     let Some(program) = name(words) else { return false };
     // By its bare name: `./ls` is another program.
     if words.first().is_none_or(|it| it.text != program) {
@@ -114,8 +173,16 @@ pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
     match program {
         // They print or compare what they are given, whatever it is.
         "echo" | "true" | "false" | ":" => return true,
-        "printf" => return args.first().is_some_and(|it| it.literal().is_some_and(|it| !it.starts_with('-'))),
-        "test" => return args.iter().all(|it| it.text != "-v" && it.text != "-R" && it.unknown.is_none()),
+        "printf" => {
+            return args
+                .first()
+                .is_some_and(|it| it.literal().is_some_and(|it| !it.starts_with('-')));
+        }
+        "test" => {
+            return args
+                .iter()
+                .all(|it| it.text != "-v" && it.text != "-R" && it.unknown.is_none());
+        }
         "find" => {
             let search = Search::read(args);
             return !search.acts && args.iter().all(|it| it.literal().is_some());
@@ -129,13 +196,41 @@ pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
     }
     let args: Vec<&str> = args.iter().map(|it| it.text.as_str()).collect();
     match program {
-        "git" => git::only_looks(&args, at_root),
+        "git" => git::only_looks(&args, folder),
         "command" => matches!(args.as_slice(), ["-v" | "-V", rest @ ..] if rest.len() == 1),
         // Any other operand sets the clock, and so does -s in any cluster.
         "date" => args.iter().all(|it| {
-            it.starts_with('+') || matches!(*it, "-u" | "-I" | "-R" | "--utc" | "-Iseconds" | "--iso-8601" | "--rfc-3339=seconds")
+            it.starts_with('+')
+                || matches!(
+                    *it,
+                    "-u" | "-I"
+                        | "-R"
+                        | "--utc"
+                        | "-Iseconds"
+                        | "--iso-8601"
+                        | "--rfc-3339=seconds"
+                )
         }),
-        "set" => args.iter().all(|it| matches!(*it, "-e" | "-u" | "-x" | "+e" | "+u" | "+x" | "-eu" | "-ex" | "-eux" | "-o" | "pipefail" | "-euo" | "-euxo" | "-eo" | "errexit" | "nounset")),
+        "set" => args.iter().all(|it| {
+            matches!(
+                *it,
+                "-e" | "-u"
+                    | "-x"
+                    | "+e"
+                    | "+u"
+                    | "+x"
+                    | "-eu"
+                    | "-ex"
+                    | "-eux"
+                    | "-o"
+                    | "pipefail"
+                    | "-euo"
+                    | "-euxo"
+                    | "-eo"
+                    | "errexit"
+                    | "nounset"
+            )
+        }),
         _ => COMMANDS.iter().find(|it| it.name == program).is_some_and(|it| it.allows(&args)),
     }
 }

@@ -13,49 +13,53 @@ pub(crate) enum Nature {
 /// Interpreters, shells, wrappers, package runners and remote shells.
 const RUNNERS: &[&str] = &[
     // Shells and interpreters.
-    "sh", "bash", "dash", "ash", "rbash", "zsh", "ksh", "mksh", "fish", "csh", "tcsh", "pwsh", "nu",
-    "python", "python2", "python3", "pypy", "pypy3", "ipython", "node", "nodejs", "deno", "bun", "tsx",
-    "ts-node", "perl", "ruby", "irb", "php", "lua", "luajit", "tclsh", "expect", "Rscript", "R",
-    "julia", "ghci", "runghc", "scala", "groovy", "jshell", "java", "dotnet", "osascript", "guile",
-    "awk", "gawk", "mawk", "nawk", "sed", "ed", "ex", "vi", "vim", "nvim", "emacs", "bc", "dc", "jq",
-    "m4", "gdb", "lldb", "sqlite3", "psql", "mysql", "mongosh", "redis-cli",
+    "sh bash dash ash rbash zsh ksh mksh fish csh tcsh pwsh nu python python2 python3",
+    "pypy pypy3 ipython node nodejs deno bun tsx ts-node perl ruby irb php lua luajit",
+    "tclsh expect Rscript R julia ghci runghc scala groovy jshell java dotnet osascript",
+    "guile awk gawk mawk nawk sed ed ex vi vim nvim emacs bc dc jq m4 gdb lldb sqlite3",
+    "psql mysql mongosh redis-cli",
     // What starts another command.
-    "env", "nohup", "nice", "ionice", "time", "timeout", "xargs", "sudo", "doas", "su", "runuser",
-    "command", "builtin", "exec", "eval", "source", ".", "trap", "coproc", "busybox", "toybox",
-    "setsid", "stdbuf", "script", "watch", "parallel", "flock", "strace", "ltrace", "perf",
-    "valgrind", "unshare", "nsenter", "chroot", "setpriv", "capsh", "taskset", "chrt", "systemd-run",
-    "at", "batch", "crontab", "entr", "find", "fd", "fdfind", "unbuffer", "caffeinate", "dbus-run-session",
-    "xvfb-run", "firejail", "bwrap", "proot", "fakeroot", "start-stop-daemon", "daemonize", "screen",
-    "tmux", "direnv", "dotenv", "op", "aws-vault", "alias", "ssh-agent",
+    "env nohup nice ionice time timeout xargs sudo doas su runuser command builtin exec",
+    "eval source . trap coproc busybox toybox setsid stdbuf script watch parallel flock",
+    "strace ltrace perf valgrind unshare nsenter chroot setpriv capsh taskset chrt",
+    "systemd-run at batch crontab entr find fd fdfind unbuffer caffeinate",
+    "dbus-run-session xvfb-run firejail bwrap proot fakeroot start-stop-daemon daemonize",
+    "screen tmux direnv dotenv op aws-vault alias ssh-agent",
     // Package runners, and managers that run what packages bring.
-    "npx", "pnpx", "bunx", "uvx", "pipx", "pkgx", "nix", "nix-shell", "nix-build", "pip", "pip3",
-    "gem", "conda", "mamba", "apt", "apt-get", "dnf", "yum", "apk", "brew", "snap", "rpm", "dpkg",
-    "corepack", "volta", "asdf", "mise", "rustup", "sdk",
+    "npx pnpx bunx uvx pipx pkgx nix nix-shell nix-build pip pip3 gem conda mamba apt",
+    "apt-get dnf yum apk brew snap rpm dpkg corepack volta asdf mise rustup sdk",
     // Other machines and containers.
-    "ssh", "scp", "rsync", "sftp", "telnet", "nc", "ncat", "socat", "docker", "podman", "nerdctl",
-    "kubectl", "oc", "helm", "vagrant", "ansible", "ansible-playbook", "terraform", "tofu",
+    "ssh scp rsync sftp telnet nc ncat socat docker podman nerdctl kubectl oc helm",
+    "vagrant ansible ansible-playbook terraform tofu",
     // What fetches from or sends to anywhere, and disks.
-    "curl", "wget", "dd", "mkfs", "mount", "umount", "chmod", "chown", "kill", "pkill", "killall",
+    "curl wget dd mkfs mount umount chmod chown kill pkill killall",
 ];
 
+/// Whether a program is among the runners.
+fn is_runner(program: &str) -> bool {
+    RUNNERS.iter().any(|line| line.split(' ').any(|it| it == program))
+}
+
 /// Subcommands that run what is named on the command line, or what came from elsewhere.
-const RUNNING_SUBCOMMANDS: &[(&str, &[&str])] = &[
-    ("npm", &["exec", "x", "install", "i", "add", "init", "create", "ci", "config", "explore", "set"]),
-    ("pnpm", &["exec", "dlx", "install", "i", "add", "create", "config"]),
-    ("yarn", &["exec", "dlx", "install", "add", "create", "config", "node"]),
-    ("cargo", &["install", "run", "r", "script", "config", "watch", "make"]),
-    ("go", &["run", "generate", "install", "get", "tool", "env", "vet"]),
-    ("uv", &["run", "tool", "pip", "add", "sync", "x"]),
-    ("poetry", &["run", "install", "add", "shell", "config"]),
-    ("pdm", &["run", "install", "add"]),
-    ("hatch", &["run", "shell"]),
-    ("rye", &["run", "install"]),
-    ("bundle", &["exec", "install", "config"]),
-    ("composer", &["exec", "install", "require", "run-script", "config"]),
-    ("mix", &["run", "eval", "cmd", "do"]),
-    ("git", &["config", "submodule", "bisect", "filter-branch", "difftool", "mergetool", "rebase",
-        "clone", "instaweb", "daemon", "send-email", "clean", "reset", "hook", "maintenance", "alias"]),
-    ("gh", &["extension", "alias", "api", "codespace"]),
+const RUNNING_SUBCOMMANDS: &[(&str, &str)] = &[
+    ("npm", "exec x install i add init create ci config explore set"),
+    ("pnpm", "exec dlx install i add create config"),
+    ("yarn", "exec dlx install add create config node"),
+    ("cargo", "install run r script config watch make"),
+    ("go", "run generate install get tool env vet"),
+    ("uv", "run tool pip add sync x"),
+    ("poetry", "run install add shell config"),
+    ("pdm", "run install add"),
+    ("hatch", "run shell"),
+    ("rye", "run install"),
+    ("bundle", "exec install config"),
+    ("composer", "exec install require run-script config"),
+    ("mix", "run eval cmd do"),
+    (
+        "git",
+        "config submodule bisect filter-branch difftool mergetool rebase clone instaweb daemon send-email clean reset hook maintenance alias",
+    ),
+    ("gh", "extension alias api codespace"),
 ];
 
 /// What a command is, as far as rules for it go.
@@ -63,7 +67,7 @@ pub(crate) fn nature(words: &[Word]) -> Nature {
     let Some(program) = name(words) else { return Nature::Runs };
     // `python3.12` and `perl5.36` are what they are called after.
     let stem = program.trim_end_matches(|it: char| it.is_ascii_digit() || it == '.' || it == '-');
-    if RUNNERS.contains(&program) || (stem != program && RUNNERS.contains(&stem)) {
+    if is_runner(program) || (stem != program && is_runner(stem)) {
         return Nature::Runs;
     }
     let args = words.get(1..).unwrap_or_default();
@@ -72,9 +76,9 @@ pub(crate) fn nature(words: &[Word]) -> Nature {
         "git" => git::subcommand(args).map(|it| it.0),
         _ => second,
     };
-    let runs = RUNNING_SUBCOMMANDS
-        .iter()
-        .any(|(it, commands)| *it == program && second.is_none_or(|it| commands.contains(&it)));
+    let runs = RUNNING_SUBCOMMANDS.iter().any(|(it, commands)| {
+        *it == program && second.is_none_or(|it| commands.split(' ').any(|command| command == it))
+    });
     // Options before the subcommand are not looked into.
     let hidden = second.is_some_and(|it| it.starts_with(['-', '+']))
         && RUNNING_SUBCOMMANDS.iter().any(|it| it.0 == program);
@@ -84,25 +88,28 @@ pub(crate) fn nature(words: &[Word]) -> Nature {
 }
 
 /// Options with which a program that otherwise keeps to its work starts another one, or writes.
-const OPTIONS: &[(&str, &[&str])] = &[
-    ("rg", &["--pre", "--hostname-bin", "--search-zip"]),
-    ("fd", &["-x", "-X", "--exec", "--exec-batch"]),
-    ("fdfind", &["-x", "-X", "--exec", "--exec-batch"]),
-    ("sort", &["--compress-program"]),
-    ("tar", &["--to-command", "--checkpoint-action", "--use-compress-program", "--rsh-command", "-I", "--info-script", "--new-volume-script", "-F"]),
-    ("man", &["-P", "--pager", "-H", "--html"]),
-    ("date", &["-s", "--set"]),
-    ("hostname", &["-F", "--file", "-b"]),
-    ("make", &["--eval"]),
-    ("cargo", &["--config", "-Z"]),
-    ("go", &["-exec", "-toolexec", "-overlay"]),
-    ("pytest", &["-p", "-c", "--rootdir", "--confcutdir"]),
-    ("eslint", &["--resolve-plugins-relative-to", "--rulesdir", "-c", "--config", "-f", "--format"]),
-    ("zip", &["-T", "-TT", "--unzip-command"]),
-    ("rsync", &["-e", "--rsh", "--rsync-path"]),
-    ("curl", &["-K", "--config"]),
-    ("wget", &["-e", "--execute", "--use-askpass"]),
-    ("printf", &["-v"]),
+const OPTIONS: &[(&str, &str)] = &[
+    ("rg", "--pre --hostname-bin --search-zip"),
+    ("fd", "-x -X --exec --exec-batch"),
+    ("fdfind", "-x -X --exec --exec-batch"),
+    ("sort", "--compress-program"),
+    (
+        "tar",
+        "--to-command --checkpoint-action --use-compress-program --rsh-command -I --info-script --new-volume-script -F",
+    ),
+    ("man", "-P --pager -H --html"),
+    ("date", "-s --set"),
+    ("hostname", "-F --file -b"),
+    ("make", "--eval"),
+    ("cargo", "--config -Z"),
+    ("go", "-exec -toolexec -overlay"),
+    ("pytest", "-p -c --rootdir --confcutdir"),
+    ("eslint", "--resolve-plugins-relative-to --rulesdir -c --config -f --format"),
+    ("zip", "-T -TT --unzip-command"),
+    ("rsync", "-e --rsh --rsync-path"),
+    ("curl", "-K --config"),
+    ("wget", "-e --execute --use-askpass"),
+    ("printf", "-v"),
 ];
 
 /// Why a command has to be looked at, even where a rule allows it.
@@ -118,6 +125,8 @@ pub(crate) fn risks(words: &[Word]) -> Vec<String> {
         let named = text.split('=').next() == Some(option);
         glued || named
     };
-    let risky = args.iter().filter(|it| options.iter().any(|option| is(&it.text, option)));
-    risky.map(|it| format!("{program} can run a program or change things with {}", it.text)).collect()
+    let risky = args.iter().filter(|it| options.split(' ').any(|option| is(&it.text, option)));
+    risky
+        .map(|it| format!("{program} can run a program or change things with {}", it.text))
+        .collect()
 }

@@ -100,10 +100,27 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
         "heredoc_body" | "heredoc_start" | "heredoc_end" => true,
         "string_content" | "heredoc_content" => !expands(text, Inside::Quotes),
         "word" | "regex" | "extglob_pattern" | "number" | "test_operator" => {
-            !(starts_word && text.starts_with('#')) && !expands(text, Inside::Word)
+            // `2>x` and `{fd}>x` are redirects to Bash, wherever the grammar sees words.
+            let next = source.get(node.end_byte()..).and_then(|it| it.chars().next());
+            let digits = text.chars().all(|it| it.is_ascii_digit()) && starts_word;
+            let descriptor = matches!(next, Some('<' | '>')) && (digits || text.ends_with('}'));
+            !descriptor
+                && !(starts_word && text.starts_with('#'))
+                && !expands(text, Inside::Word)
+                && !(node.kind() == "word" && has_space(text))
         }
         _ => true,
     }
+}
+
+/// Whether a word has a space in it that no backslash keeps together.
+fn has_space(text: &str) -> bool {
+    let mut escaped = false;
+    text.chars().any(|char| {
+        let splits = char.is_whitespace() && !escaped;
+        escaped = char == '\\' && !escaped;
+        splits
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]
@@ -117,8 +134,11 @@ fn expands(text: &str, inside: Inside) -> bool {
     let mut chars = text.chars().peekable();
     while let Some(char) = chars.next() {
         let next = chars.peek().copied();
-        let starts_expansion =
-            |it: char| it.is_alphanumeric() || "_{(@*#?$!-[".contains(it) || (inside == Inside::Word && "'\"".contains(it));
+        let starts_expansion = |it: char| {
+            it.is_alphanumeric()
+                || "_{(@*#?$!-[".contains(it)
+                || (inside == Inside::Word && "'\"".contains(it))
+        };
         match char {
             '\\' => {
                 chars.next();
@@ -148,7 +168,9 @@ fn heredoc(node: Node<'_>, source: &str) -> bool {
     if delimiter.is_empty() || !delimiter.chars().all(plain) || text_of(end, source) != delimiter {
         return false;
     }
-    let strip = |line: &str| if indented { line.trim_start_matches('\t').to_owned() } else { line.to_owned() };
+    let strip = |line: &str| {
+        if indented { line.trim_start_matches('\t').to_owned() } else { line.to_owned() }
+    };
     let before = source.get(..end.start_byte()).unwrap_or_default();
     let after = source.get(end.end_byte()..).unwrap_or_default();
     let alone = strip(before.rsplit('\n').next().unwrap_or_default()).is_empty()

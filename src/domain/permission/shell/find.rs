@@ -4,15 +4,69 @@ use super::{Unknown, Word};
 
 /// The tests and options of `find` that take no value, and those that take one. They only look.
 const FLAGS: &[&str] = &[
-    "-not", "!", "-o", "-or", "-a", "-and", "(", ")", ",", "-print", "-print0", "-ls", "-empty",
-    "-prune", "-quit", "-depth", "-d", "-xdev", "-mount", "-true", "-false", "-daystart", "-follow",
-    "-noleaf", "-readable", "-writable", "-executable", "-nouser", "-nogroup",
+    "-not",
+    "!",
+    "-o",
+    "-or",
+    "-a",
+    "-and",
+    "(",
+    ")",
+    ",",
+    "-print",
+    "-print0",
+    "-ls",
+    "-empty",
+    "-prune",
+    "-quit",
+    "-depth",
+    "-d",
+    "-xdev",
+    "-mount",
+    "-true",
+    "-false",
+    "-daystart",
+    "-follow",
+    "-noleaf",
+    "-readable",
+    "-writable",
+    "-executable",
+    "-nouser",
+    "-nogroup",
 ];
 const VALUES: &[&str] = &[
-    "-name", "-iname", "-path", "-ipath", "-wholename", "-type", "-xtype", "-maxdepth", "-mindepth",
-    "-size", "-mtime", "-mmin", "-atime", "-amin", "-ctime", "-cmin", "-newer", "-newermt", "-perm",
-    "-user", "-group", "-uid", "-gid", "-regex", "-iregex", "-regextype", "-links", "-inum",
-    "-lname", "-printf", "-samefile", "-fstype",
+    "-name",
+    "-iname",
+    "-path",
+    "-ipath",
+    "-wholename",
+    "-type",
+    "-xtype",
+    "-maxdepth",
+    "-mindepth",
+    "-size",
+    "-mtime",
+    "-mmin",
+    "-atime",
+    "-amin",
+    "-ctime",
+    "-cmin",
+    "-newer",
+    "-newermt",
+    "-perm",
+    "-user",
+    "-group",
+    "-uid",
+    "-gid",
+    "-regex",
+    "-iregex",
+    "-regextype",
+    "-links",
+    "-inum",
+    "-lname",
+    "-printf",
+    "-samefile",
+    "-fstype",
 ];
 
 /// A `find`, taken apart.
@@ -39,8 +93,9 @@ impl Search {
         while let Some(word) = args.next_if(|it| it.text.starts_with('-') && is_global(it)) {
             search.acts |= word.literal().is_none();
         }
-        let starts_expression =
-            |word: &Word| word.text.starts_with('-') || matches!(word.text.as_str(), "!" | "(" | ",");
+        let starts_expression = |word: &Word| {
+            word.text.starts_with('-') || matches!(word.text.as_str(), "!" | "(" | ",")
+        };
         while let Some(folder) = args.next_if(|it| !starts_expression(it)) {
             search.folders.push(folder.clone());
         }
@@ -53,7 +108,8 @@ impl Search {
                     let mut command = Vec::new();
                     for word in args.by_ref() {
                         let end = word.text == ";"
-                            || (word.text == "+" && command.last().is_some_and(|it: &Word| it.unknown.is_some()));
+                            || (word.text == "+"
+                                && command.last().is_some_and(|it: &Word| it.unknown.is_some()));
                         if end {
                             break;
                         }
@@ -65,7 +121,10 @@ impl Search {
                     }
                     search.acts = true;
                     let removes = command.first().is_some_and(|it| {
-                        matches!(it.text.rsplit('/').next(), Some("rm" | "rmdir" | "unlink" | "shred" | "mv"))
+                        matches!(
+                            it.text.rsplit('/').next(),
+                            Some("rm" | "rmdir" | "unlink" | "shred" | "mv")
+                        )
                     });
                     search.deletes |= removes;
                     if !command.is_empty() {

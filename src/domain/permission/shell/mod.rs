@@ -15,13 +15,13 @@ use std::{cell::RefCell, ops::ControlFlow};
 
 use tree_sitter::{ParseOptions, ParseState, Parser, Tree};
 
-use super::paths::Place;
 pub(super) use self::{
     cwd::Cwds,
     find::Search,
     word::{HOLE, Unknown, Word},
 };
 use self::{walk::Walk, word::Known};
+use super::paths::Place;
 
 /// The longest command that is looked into.
 const MAX_BYTES: usize = 64 * 1024;
@@ -51,8 +51,14 @@ pub(super) struct Step {
 
 #[derive(Clone, Debug)]
 pub(super) enum What {
-    Command { words: Vec<Word>, role: Role },
-    Redirect { target: Word, direction: Direction },
+    Command {
+        words: Vec<Word>,
+        role: Role,
+    },
+    Redirect {
+        target: Word,
+        direction: Direction,
+    },
     /// Something else that is in doubt: an assignment, a test, syntax that was not understood.
     Other,
     /// A whole script that could not be taken apart.

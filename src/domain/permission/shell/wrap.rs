@@ -1,13 +1,23 @@
 //! Commands that run another command, and which one that is.
 
+mod scripts;
+
+pub(super) use self::scripts::INPUT;
 use super::{Unknown, Word, find};
 
 /// What a command turns out to start.
 pub(super) enum Unwrapped {
     /// Nothing that could be read off it.
     No,
-    Commands { inner: Vec<Inner>, outer: Outer, process: Process },
-    Script { text: String, process: Process },
+    Commands {
+        inner: Vec<Inner>,
+        outer: Outer,
+        process: Process,
+    },
+    Script {
+        text: String,
+        process: Process,
+    },
     /// Something, but it cannot be said what.
     Unclear(&'static str),
 }
@@ -98,7 +108,9 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
     };
     let name = name.rsplit('/').next().unwrap_or(name);
     match name {
-        "command" if matches!(args.first().map(|it| it.text.as_str()), Some("-v" | "-V")) => Unwrapped::No,
+        "command" if matches!(args.first().map(|it| it.text.as_str()), Some("-v" | "-V")) => {
+            Unwrapped::No
+        }
         "find" => match find::Search::read(args).starts {
             inner if inner.is_empty() => Unwrapped::No,
             inner => Unwrapped::Commands {
@@ -107,23 +119,14 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
                 process: Process::Own,
             },
         },
-        "eval" => match literals(args) {
-            Some(words) if args.is_empty() || !words.is_empty() => {
-                Unwrapped::Script { text: words.join(" "), process: Process::Same }
-            }
-            _ => Unwrapped::Unclear("evaluates a text that is not known"),
-        },
-        "trap" => trap(args),
-        name if SHELLS.contains(&name) => shell(args),
+        "eval" => scripts::eval(args),
+        "trap" => scripts::trap(args),
+        name if SHELLS.contains(&name) => scripts::shell(args),
         name => match SPECS.iter().find(|it| it.name == name) {
             Some(spec) => wrapper(spec, args),
             None => Unwrapped::No,
         },
     }
-}
-
-fn literals(words: &[Word]) -> Option<Vec<&str>> {
-    words.iter().map(Word::literal).collect()
 }
 
 fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
@@ -140,7 +143,7 @@ fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
         }
     }
     let mut doubts = Vec::new();
-    if matches!(spec.name, "env" | "sudo" | "doas") {
+    if matches!(spec.name, "env" | "sudo" | "doas" | "time" | "coproc") {
         while let Some((word, others)) = rest.split_first()
             && word.text.contains('=')
         {
@@ -166,8 +169,16 @@ fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
     }
     Unwrapped::Commands {
         inner: vec![Inner { words, doubts }],
-        outer: if matches!(spec.name, "sudo" | "doas" | "coproc") { Outer::Elevating } else { Outer::Transparent },
-        process: if matches!(spec.name, "command" | "builtin") { Process::Same } else { Process::Own },
+        outer: if matches!(spec.name, "sudo" | "doas" | "coproc") {
+            Outer::Elevating
+        } else {
+            Outer::Transparent
+        },
+        process: if matches!(spec.name, "command" | "builtin") {
+            Process::Same
+        } else {
+            Process::Own
+        },
     }
 }
 
@@ -187,7 +198,8 @@ fn skip_options<'w>(
             break;
         }
         if let Some(long) = text.strip_prefix("--") {
-            let name = long.split_once('=').map_or(text, |it| text.get(..it.0.len() + 2).unwrap_or(text));
+            let name =
+                long.split_once('=').map_or(text, |it| text.get(..it.0.len() + 2).unwrap_or(text));
             if spec.long_flags.contains(&text) {
                 continue;
             }
@@ -199,7 +211,8 @@ fn skip_options<'w>(
             }
             continue;
         }
-        let number = spec.name == "nice" && text.get(1..).is_some_and(|it| it.parse::<u8>().is_ok());
+        let number =
+            spec.name == "nice" && text.get(1..).is_some_and(|it| it.parse::<u8>().is_ok());
         if number {
             continue;
         }
@@ -224,60 +237,4 @@ fn skip_options<'w>(
         }
     }
     Some(args)
-}
-
-/// `sh -c 'script'`, with the options that only change how it reports.
-fn shell(args: &[Word]) -> Unwrapped {
-    const UNCLEAR: &str = "starts a shell in a way that is not understood";
-    let mut given = false;
-    let mut args = args.iter();
-    while let Some(word) = args.next() {
-        let Some(text) = word.literal() else {
-            return Unwrapped::Unclear("runs a script that is not known");
-        };
-        match text {
-            "--" => break,
-            "--norc" | "--noprofile" | "--posix" | "--login" => {}
-            _ if text.starts_with("--") => return Unwrapped::Unclear(UNCLEAR),
-            "-o" | "+o" => {
-                if !args.next().is_some_and(|it| matches!(it.text.as_str(), "pipefail" | "errexit" | "nounset")) {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-            }
-            _ if text.starts_with(['-', '+']) && text.len() > 1 => {
-                if !text.chars().skip(1).all(|it| "ceuxlnvo".contains(it)) {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-                given |= text.contains('c');
-                if text.contains('o') && args.next().is_none_or(|it| it.text != "pipefail") {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-            }
-            script if given => {
-                return Unwrapped::Script { text: script.to_owned(), process: Process::Own };
-            }
-            _ => return Unwrapped::No,
-        }
-    }
-    match args.next() {
-        Some(word) if given => match word.literal() {
-            Some(script) => Unwrapped::Script { text: script.to_owned(), process: Process::Own },
-            None => Unwrapped::Unclear("runs a script that is not known"),
-        },
-        _ if given => Unwrapped::Unclear(UNCLEAR),
-        _ => Unwrapped::No,
-    }
-}
-
-fn trap(args: &[Word]) -> Unwrapped {
-    match args {
-        [] => Unwrapped::No,
-        [action, ..] => match action.literal() {
-            Some("-" | "" | "-p" | "-l") => Unwrapped::No,
-            Some(text) if !text.starts_with('-') => {
-                Unwrapped::Script { text: text.to_owned(), process: Process::Later }
-            }
-            _ => Unwrapped::Unclear("runs a script that is not known"),
-        },
-    }
 }

@@ -191,7 +191,9 @@ fn commands_that_only_look_are_allowed_and_the_rest_is_asked_about() {
 
 #[test]
 fn deleting_a_root_or_a_home_is_denied_whatever_the_rules_say() {
-    let rules = rules("global allow bash *\nproject allow bash *\nproject allow external_directory **\nproject allow * *");
+    let rules = rules(
+        "global allow bash *\nproject allow bash *\nproject allow external_directory **\nproject allow * *",
+    );
     table(
         &rules,
         r#"

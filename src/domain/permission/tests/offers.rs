@@ -49,16 +49,63 @@ fn a_command_is_offered_by_the_words_that_say_what_it_does() {
 fn nothing_is_offered_for_what_nobody_could_oversee() {
     let rules = rules("");
     for text in [
-        "python x.py", "python3.12 -m pytest", "node x.js", "perl -e 1", "ruby x", "bash x.sh", "sh",
-        "awk 1 a", "sed -i s/a/b/ a", "env", "env FOO=1 cargo test", "sudo ls", "xargs ls", "npx x",
-        "uvx x", "bunx x", "pnpm dlx x", "npm exec x", "uv run x", "cargo run", "cargo install x",
-        "go run .", "pip install x", "npm install x", "docker run x", "ssh host", "curl u", "wget u",
-        "rm -rf target", "rm -r a", "find . -delete", "find . -exec cargo fmt {} +", "eval ls $x",
-        "source x", ". x", "git -c a=b commit", "git config a b", "git rebase -x ls", "git clean -fd",
-        "cargo test $(ls)", "cargo test $x", "cargo test *", "FOO=1 cargo test", "cargo test > /etc/x $y",
-        "git diff --output=x", "rg --pre x y", "echo x > .git/info/exclude", "strace cargo test",
-        "ls \"", "kill 1", "chmod +x a", "cat > /home/ada/x <<EOF\n`ls`\nEOF", "cargo test; python x",
-        "make -j\u{200b}", "coproc cargo test", "trap 'python x' EXIT", "alias x=y",
+        "python x.py",
+        "python3.12 -m pytest",
+        "node x.js",
+        "perl -e 1",
+        "ruby x",
+        "bash x.sh",
+        "sh",
+        "awk 1 a",
+        "sed -i s/a/b/ a",
+        "env",
+        "env FOO=1 cargo test",
+        "sudo ls",
+        "xargs ls",
+        "npx x",
+        "uvx x",
+        "bunx x",
+        "pnpm dlx x",
+        "npm exec x",
+        "uv run x",
+        "cargo run",
+        "cargo install x",
+        "go run .",
+        "pip install x",
+        "npm install x",
+        "docker run x",
+        "ssh host",
+        "curl u",
+        "wget u",
+        "rm -rf target",
+        "rm -r a",
+        "find . -delete",
+        "find . -exec cargo fmt {} +",
+        "eval ls $x",
+        "source x",
+        ". x",
+        "git -c a=b commit",
+        "git config a b",
+        "git rebase -x ls",
+        "git clean -fd",
+        "cargo test $(ls)",
+        "cargo test $x",
+        "cargo test *",
+        "FOO=1 cargo test",
+        "cargo test > /etc/x $y",
+        "git diff --output=x",
+        "rg --pre x y",
+        "echo x > .git/info/exclude",
+        "strace cargo test",
+        "ls \"",
+        "kill 1",
+        "chmod +x a",
+        "cat > /home/ada/x <<EOF\n`ls`\nEOF",
+        "cargo test; python x",
+        "make -j\u{200b}",
+        "coproc cargo test",
+        "trap 'python x' EXIT",
+        "alias x=y",
     ] {
         assert_eq!(offer(&rules, text), "-", "{text}");
     }
@@ -67,7 +114,8 @@ fn nothing_is_offered_for_what_nobody_could_oversee() {
 #[test]
 fn what_is_offered_settles_the_question() {
     let rules = rules("");
-    for text in ["cargo test x", "git commit -m 'a b'", "cat /opt/x/a", "foo '*' \\\\", "cat .env"] {
+    for text in ["cargo test x", "git commit -m 'a b'", "cat /opt/x/a", "foo '*' \\\\", "cat .env"]
+    {
         let judged = bash(&rules, text);
         let mut with = rules.clone();
         for it in judged.always.expect(text) {
@@ -91,20 +139,31 @@ fn paths_hosts_and_tools_are_offered_narrowly() {
     let rules = rules("");
     let offer = |tool, about| {
         let always = judge(&rules, &Call { tool, about, place: PLACE }).always;
-        always.map(|it| it.into_iter().map(|it| format!("{}: {}", it.tool, it.pattern)).collect::<Vec<_>>())
+        always.map(|it| {
+            it.into_iter().map(|it| format!("{}: {}", it.tool, it.pattern)).collect::<Vec<_>>()
+        })
     };
     let path = |inside| About::Path { inside };
     let external = |path| About::External { path };
     assert_eq!(offer("read", path(".env")).unwrap(), ["read: .env"]);
     assert_eq!(offer("write", path(".git/x")), None);
-    assert_eq!(offer("read", external("/opt/lib/a.h")).unwrap(), ["external_directory: /opt/lib/**"]);
-    assert_eq!(offer("read", external("/home/ada/x")).unwrap(), ["external_directory: /home/ada/x"]);
+    assert_eq!(
+        offer("read", external("/opt/lib/a.h")).unwrap(),
+        ["external_directory: /opt/lib/**"]
+    );
+    assert_eq!(
+        offer("read", external("/home/ada/x")).unwrap(),
+        ["external_directory: /home/ada/x"]
+    );
     assert_eq!(offer("read", external("/etc/ssl/x")).unwrap(), ["external_directory: /etc/ssl/x"]);
     assert_eq!(
         offer("read", external("/home/ada/.ssh/id_rsa")).unwrap(),
         ["external_directory: /home/ada/.ssh/id_rsa", "read: /home/ada/.ssh/id_rsa"]
     );
-    assert_eq!(offer("web_fetch", About::Host { host: "docs.rs" }).unwrap(), ["web_fetch: docs.rs"]);
+    assert_eq!(
+        offer("web_fetch", About::Host { host: "docs.rs" }).unwrap(),
+        ["web_fetch: docs.rs"]
+    );
     assert_eq!(offer("mcp__a__b", About::Plain).unwrap(), ["mcp__a__b: *"]);
     assert_eq!(offer("whatever", About::Plain), None);
 }

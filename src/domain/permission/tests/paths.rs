@@ -127,13 +127,16 @@ fn hosts_and_names_are_matched_as_texts() {
          project allow mcp__github__* *
          project deny task review",
     );
-    let host = |host| judge(&rules, &Call { tool: "web_fetch", about: About::Host { host }, place: PLACE });
+    let host = |host| {
+        judge(&rules, &Call { tool: "web_fetch", about: About::Host { host }, place: PLACE })
+    };
     assert_eq!(host("docs.rs").action, Action::Allow);
     assert_eq!(host("a.evil.example").action, Action::Deny);
     assert_eq!(host("crates.io").action, Action::Ask);
     assert_eq!(plain(&rules, "mcp__github__list"), Action::Allow);
     assert_eq!(plain(&rules, "mcp__gitlab__list"), Action::Ask);
-    let task = |name| judge(&rules, &Call { tool: "task", about: About::Name { name }, place: PLACE });
+    let task =
+        |name| judge(&rules, &Call { tool: "task", about: About::Name { name }, place: PLACE });
     assert_eq!(task("review").action, Action::Deny);
     assert_eq!(task("explore").action, Action::Allow);
 }

@@ -12,8 +12,20 @@ const ALLOWED: &[&str] =
     &["ls", "pwd", "git status", "cargo test", "echo 'a b'", "cat a.txt", "true", "head -n 3 x"];
 /// Spellings of a denied command.
 const DENIED: &[&str] = &[
-    "rm x", "r\\m x", "'rm' x", "\"rm\" x", "/bin/rm x", "env rm x", "sh -c 'rm x'", "nohup rm x",
-    "command rm x", "xargs rm", "sudo rm x", "$'rm' x", "eval 'rm x'", "find . -exec rm {} +",
+    "rm x",
+    "r\\m x",
+    "'rm' x",
+    "\"rm\" x",
+    "/bin/rm x",
+    "env rm x",
+    "sh -c 'rm x'",
+    "nohup rm x",
+    "command rm x",
+    "xargs rm",
+    "sudo rm x",
+    "$'rm' x",
+    "eval 'rm x'",
+    "find . -exec rm {} +",
 ];
 
 /// A script of allowed commands with a hole for a denied one.
@@ -83,39 +95,101 @@ proptest! {
 }
 
 const PIECES: &[&str] = &[
-    "rm", " ", "-rf", "/", "~", "$HOME", "$(", ")", "`", "\"", "'", "\\", "\n", ";", "&", "|", "<<EOF\n",
-    "EOF\n", "<", ">", ">&", "<(", "{", "}", "if ", "then ", "fi", "for ", "in ", "do ", "done", "case ",
-    "esac", "((", "))", "[[", "]]", "$((", "${", "x", "=", "*", "[", "]", "é", "🦀", "#", "$'", "\\x", "\t",
-    "find ", "-exec ", "{} ", "xargs ", "env ", "sh -c ", "cd ", "..", ".env", "git ", "--", ":", "!",
+    "rm", " ", "-rf", "/", "~", "$HOME", "$(", ")", "`", "\"", "'", "\\", "\n", ";", "&", "|",
+    "<<EOF\n", "EOF\n", "<", ">", ">&", "<(", "{", "}", "if ", "then ", "fi", "for ", "in ", "do ",
+    "done", "case ", "esac", "((", "))", "[[", "]]", "$((", "${", "x", "=", "*", "[", "]", "é",
+    "🦀", "#", "$'", "\\x", "\t", "find ", "-exec ", "{} ", "xargs ", "env ", "sh -c ", "cd ",
+    "..", ".env", "git ", "--", ":", "!",
 ];
+
+/// A kilobyte of what agents write.
+const KILOBYTE: &str = r#"set -euo pipefail
+cd src
+cargo test --all-features -- --nocapture 2>&1 | tail -n 40
+if [ -f Cargo.lock ]; then
+  echo "locked at $(date +%F)"
+fi
+for name in alpha beta gamma; do
+  cargo clippy --all-targets -p forge -- -D warnings > target/clippy.txt
+done
+cat > src/generated.rs <<'EOF'
+//! What the build knows of itself.
+
+/// The version of the program, as its manifest says.
+pub const VERSION: &str = env!("CARGO_PKG_VERSION");
+
+/// The commit that it was built from, where that is known.
+pub const COMMIT: Option<&str> = option_env!("FORGE_COMMIT");
+
+/// One line that says both, for a log or for a page that shows where things come from.
+pub fn line() -> String {
+    match COMMIT {
+        Some(commit) => format!("{VERSION} ({commit})"),
+        None => VERSION.to_owned(),
+    }
+}
+EOF
+git add src/generated.rs && git commit -m "Say which version runs
+
+The page shows it, and the log begins with it, so that a report says what it is about."
+git log --oneline -n 5 | head -n 3
+grep -n "version" Cargo.toml | cut -d: -f1 | sort -n | uniq -c
+find src -name '*.rs' -newer Cargo.lock -type f | wc -l
+"#;
 
 #[test]
 fn a_verdict_comes_at_once() {
     let rules = rules("global deny bash rm *\nproject allow bash cargo *\nproject ask read **/x");
-    let line = "cargo test --all-features -- --nocapture && echo \"done $(date +%F)\" | head -n 3; ";
-    let text = line.repeat(1024 / line.len() + 1);
-    let best = (0..20)
+    assert!(KILOBYTE.len() > 1000);
+    let best = (0..50)
         .map(|_| {
             let start = Instant::now();
-            bash(&rules, &text);
+            bash(&rules, KILOBYTE);
             start.elapsed()
         })
         .min()
         .unwrap_or_default();
-    // The bound is that of a release build; an unoptimised one is some ten times slower.
-    let bound = if cfg!(debug_assertions) { 20_000 } else { 1_000 };
+    // 0.3 ms is the bound of a release build; an unoptimised one is some fifty times slower.
+    let bound = if cfg!(debug_assertions) { 15_000 } else { 300 };
     assert!(best < Duration::from_micros(bound), "{best:?}");
 }
 
 #[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
     let rules = rules("project allow bash *\nglobal deny read **/.env");
-    for piece in ["(", "$(", "{ ", "\"", "`", "<<A\n", "a && ", "if ", "[[ ", "$((", "${a:-", "case a in ", "a|", "<(", "\\", "'", "a=(", "x;", "nice ", "sh -c '", "cd a;", "! ", "(a)", "a@(", "a | ", "${a[", "a[$("] {
+    for piece in [
+        "(",
+        "$(",
+        "{ ",
+        "\"",
+        "`",
+        "<<A\n",
+        "a && ",
+        "if ",
+        "[[ ",
+        "$((",
+        "${a:-",
+        "case a in ",
+        "a|",
+        "<(",
+        "\\",
+        "'",
+        "a=(",
+        "x;",
+        "nice ",
+        "sh -c '",
+        "cd a;",
+        "! ",
+        "(a)",
+        "a@(",
+        "a | ",
+        "${a[",
+        "a[$(",
+    ] {
         let text = piece.repeat(60_000 / piece.len());
         let start = Instant::now();
         bash(&rules, &text);
         let took = start.elapsed();
-        println!("{piece:?} {took:?}");
         assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
 }

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Source;
-use crate::domain::permission::shell::{word::Word, word::text_of};
+use crate::domain::permission::shell::word::{Word, text_of};
 
 /// Who sees an assignment: the shell alone, or the programs that it starts too.
 #[derive(Clone, Copy, PartialEq)]
@@ -18,20 +18,37 @@ const ARITHMETIC: &str = "calculates with a variable, whose value could run a co
 /// Variables that only change how a program reports, or that say that nobody sits at a terminal.
 const HARMLESS: &[&str] = &[
     // How much is logged, and in which colours.
-    "RUST_BACKTRACE", "RUST_LOG", "CARGO_TERM_COLOR", "NO_COLOR", "FORCE_COLOR", "CLICOLOR",
-    "CLICOLOR_FORCE", "PYTHONUNBUFFERED", "COLUMNS", "LINES",
+    "RUST_BACKTRACE",
+    "RUST_LOG",
+    "CARGO_TERM_COLOR",
+    "NO_COLOR",
+    "FORCE_COLOR",
+    "CLICOLOR",
+    "CLICOLOR_FORCE",
+    "PYTHONUNBUFFERED",
+    "COLUMNS",
+    "LINES",
     // Nobody is there to answer.
-    "CI", "DEBIAN_FRONTEND", "GIT_TERMINAL_PROMPT",
+    "CI",
+    "DEBIAN_FRONTEND",
+    "GIT_TERMINAL_PROMPT",
     // Language and time zone of what is printed.
-    "LANG", "LC_ALL", "TZ",
+    "LANG",
+    "LC_ALL",
+    "TZ",
     // Which variant of a build.
-    "NODE_ENV", "RAILS_ENV", "CARGO_INCREMENTAL", "CARGO_NET_OFFLINE", "PYTHONDONTWRITEBYTECODE",
+    "NODE_ENV",
+    "RAILS_ENV",
+    "CARGO_INCREMENTAL",
+    "CARGO_NET_OFFLINE",
+    "PYTHONDONTWRITEBYTECODE",
 ];
 
 /// Why an assignment has to be looked at. The value is absent where it is not known.
 pub(super) fn assignment(name: &str, value: Option<&str>, reach: Reach) -> Option<String> {
     let plain = |it: &str| {
-        it.len() <= 200 && it.chars().all(|it| it.is_ascii_alphanumeric() || "_-.,:=+@".contains(it))
+        it.len() <= 200
+            && it.chars().all(|it| it.is_ascii_alphanumeric() || "_-.,:=+@".contains(it))
     };
     let harmless = (HARMLESS.contains(&name) && value.is_some_and(plain))
         || (matches!(name, "PAGER" | "GIT_PAGER") && value == Some("cat"));
@@ -51,7 +68,8 @@ pub(super) fn assignment_node(node: Node<'_>, source: Source<'_>, reach: Reach) 
     if name.kind() != "variable_name" {
         return Some(ARITHMETIC.into());
     }
-    let value = node.child_by_field_name("value").map(|it| Word::read(it, source.text, source.known));
+    let value =
+        node.child_by_field_name("value").map(|it| Word::read(it, source.text, source.known));
     let value = value.as_ref().map_or(Some(""), Word::literal);
     assignment(text_of(name, source.text), value, reach)
 }
@@ -108,15 +126,39 @@ pub(super) fn node(node: Node<'_>, source: Source<'_>) -> Option<String> {
         "expansion" if !is_simple_expansion(node) => Some(NOT_UNDERSTOOD.into()),
         "test_command" => test(node, source),
         "while_statement" | "for_statement" | "do_group" => None,
-        "c_style_for_statement" | "ternary_expression" | "postfix_expression" => Some(ARITHMETIC.into()),
+        "c_style_for_statement" | "ternary_expression" | "postfix_expression" => {
+            Some(ARITHMETIC.into())
+        }
         "unary_expression" | "binary_expression" | "parenthesized_expression" => None,
-        "word" | "number" | "string" | "string_content" | "raw_string" | "ansi_c_string"
-        | "concatenation" | "command_name" | "simple_expansion" | "variable_name"
-        | "special_variable_name" | "test_operator" | "regex" | "extglob_pattern"
-        | "brace_expression" | "array" | "variable_assignment" | "variable_assignments"
-        | "heredoc_body" | "heredoc_content" | "herestring_redirect" | "declaration_command"
-        | "unset_command" | "compound_statement" | "arithmetic_expansion" | "expansion"
-        | "translated_string" | "comment" | "file_descriptor" => None,
+        "word"
+        | "number"
+        | "string"
+        | "string_content"
+        | "raw_string"
+        | "ansi_c_string"
+        | "concatenation"
+        | "command_name"
+        | "simple_expansion"
+        | "variable_name"
+        | "special_variable_name"
+        | "test_operator"
+        | "regex"
+        | "extglob_pattern"
+        | "brace_expression"
+        | "array"
+        | "variable_assignment"
+        | "variable_assignments"
+        | "heredoc_body"
+        | "heredoc_content"
+        | "herestring_redirect"
+        | "declaration_command"
+        | "unset_command"
+        | "compound_statement"
+        | "arithmetic_expansion"
+        | "expansion"
+        | "translated_string"
+        | "comment"
+        | "file_descriptor" => None,
         // A bare token between the words, such as `==`.
         _ if !node.is_named() && text.chars().all(|it| "=~".contains(it)) => None,
         _ => Some(NOT_UNDERSTOOD.into()),
@@ -127,7 +169,8 @@ pub(super) fn node(node: Node<'_>, source: Source<'_>) -> Option<String> {
 /// can run a command: `a[$(…)]`.
 fn is_number(node: Node<'_>, source: Source<'_>) -> bool {
     let text = text_of(node, source.text);
-    text.chars().all(|it| it.is_ascii_digit() || it.is_whitespace() || "+-*/%()<>=!&|$[]".contains(it))
+    text.chars()
+        .all(|it| it.is_ascii_digit() || it.is_whitespace() || "+-*/%()<>=!&|$[]".contains(it))
         && !text.contains("$(((")
         && text.matches('$').count() <= 1
 }
