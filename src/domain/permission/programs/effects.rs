@@ -254,13 +254,17 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
                 };
                 if let Some(access) = file {
                     effects.push(of(access, word));
-                } else if let Some((_, path)) = word.text.split_once('@')
-                    && (matches!(
+                } else if let Some((_, path)) = word.text.split_once('@') {
+                    if matches!(
                         previous,
                         "-d" | "--data" | "--data-binary" | "-F" | "--form" | "--data-raw"
-                    ) || word.text.starts_with('-'))
-                {
-                    effects.push(of(Access::Read, &Word { text: path.to_owned(), ..word.clone() }));
+                    ) || word.text.starts_with('-')
+                    {
+                        effects.push(of(
+                            Access::Read,
+                            &Word { text: path.to_owned(), ..word.clone() },
+                        ));
+                    }
                 }
                 previous = &word.text;
             }
