@@ -32,8 +32,7 @@ use crate::{
         throttle::Throttle,
     },
     engine::{
-        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers,
-        rules::Rules, runner,
+        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers, rules::Rules,
     },
     store::{self, Db, DbErr, audit},
 };
@@ -68,7 +67,7 @@ pub struct Actor {
 }
 
 impl App {
-    /// Wires the parts, and repairs what the last run of the server has left in the middle.
+    /// Wires the parts. Nothing runs yet, so that the command line can do this beside a server.
     ///
     /// `helper` is the path of this program, which confines commands when it is called again.
     pub async fn new(
@@ -108,10 +107,6 @@ impl App {
             vault: vault.clone(),
             sandbox,
         })?);
-        let repaired = runner::repair(&engine).await?;
-        if repaired > 0 {
-            tracing::info!(sessions = repaired, "repaired what was left in the middle");
-        }
         Ok(Self {
             set_up: Arc::new(AtomicBool::new(any?)),
             passwords: Passwords::new(&config.accounts),

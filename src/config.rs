@@ -194,7 +194,10 @@ impl Default for Agent {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { filter: "info,sqlx=warn,sea_orm_migration=warn".into(), format: LogFormat::Text }
+        Self {
+            filter: "info,actix_server=warn,sea_orm_migration=warn,sqlx=warn".into(),
+            format: LogFormat::Text,
+        }
     }
 }
 
@@ -211,7 +214,11 @@ impl Config {
         if required == Required::Yes && !file.is_file() {
             return Err(ConfigError(format!("There is no configuration file {}.", file.display())));
         }
-        Self::read(Figment::new().merge(Toml::file_exact(file)).merge(environment()))
+        let mut figment = Figment::new();
+        if file.exists() {
+            figment = figment.merge(Toml::file_exact(file));
+        }
+        Self::read(figment.merge(environment()))
     }
 
     fn read(figment: Figment) -> Result<Self, ConfigError> {
@@ -355,6 +362,12 @@ mod tests {
         assert_eq!(config.base_path(), "/forge");
         assert!(config.cookie_secure());
         assert_eq!(Config::default().base_path(), "");
+    }
+
+    #[test]
+    fn the_file_in_the_repository_says_the_defaults() {
+        let written = read(include_str!("../config/forge.toml")).unwrap();
+        assert_eq!(format!("{written:?}"), format!("{:?}", Config::default()));
     }
 
     #[test]

@@ -15,7 +15,7 @@ use super::{
     },
     sessions::owned_by,
 };
-use crate::domain::ids::{MessageId, SessionId, UserId};
+use crate::domain::ids::{MessageId, PartId, SessionId, UserId};
 
 impl OwnedRow for Message {
     type Id = MessageId;
@@ -25,6 +25,17 @@ impl OwnedRow for Message {
         let Some(message) = found else { return Ok(None) };
         let owned = session::Entity::find_by_id(message.session_id).filter(owned_by(owner));
         Ok(owned.one(db.read()).await?.map(|_| message))
+    }
+}
+
+impl OwnedRow for Part {
+    type Id = PartId;
+
+    async fn find_owned(db: &Db, owner: UserId, id: PartId) -> Result<Option<Self>, DbErr> {
+        let found = part::Entity::find_by_id(id).one(db.read()).await?;
+        let Some(part) = found else { return Ok(None) };
+        let owned = session::Entity::find_by_id(part.session_id).filter(owned_by(owner));
+        Ok(owned.one(db.read()).await?.map(|_| part))
     }
 }
 

@@ -119,12 +119,13 @@ pub async fn update(
     let Some(mut user) = user::Entity::find_by_id(id).one(&tx).await? else {
         return Ok(Err(Refused::Gone));
     };
+    let was_admin = is_active_admin(&user);
     change(&mut user);
     if let Some(taken) = taken(&tx, &user).await? {
         return Ok(Err(Refused::Taken(taken)));
     }
     let user = user.into_active_model().reset_all().update(&tx).await?;
-    if active_admins(&tx).await? == 0 {
+    if was_admin && active_admins(&tx).await? == 0 {
         return Ok(Err(Refused::LastAdmin));
     }
     tx.commit().await?;
@@ -140,10 +141,11 @@ pub async fn delete(db: &Db, id: UserId) -> Result<Result<(), Refused>, DbErr> {
     if projects > 0 {
         return Ok(Err(Refused::HasProjects(projects)));
     }
-    if user::Entity::delete_by_id(id).exec(&tx).await?.rows_affected == 0 {
+    let Some(user) = user::Entity::find_by_id(id).one(&tx).await? else {
         return Ok(Err(Refused::Gone));
-    }
-    if active_admins(&tx).await? == 0 {
+    };
+    user::Entity::delete_by_id(id).exec(&tx).await?;
+    if is_active_admin(&user) && active_admins(&tx).await? == 0 {
         return Ok(Err(Refused::LastAdmin));
     }
     tx.commit().await?;
@@ -180,6 +182,10 @@ async fn alone(db: &Db) -> Result<DatabaseTransaction, DbErr> {
         tx.execute_unprepared(PEOPLE).await?;
     }
     Ok(tx)
+}
+
+fn is_active_admin(user: &User) -> bool {
+    user.admin && user.disabled_at.is_none()
 }
 
 async fn active_admins(db: &impl ConnectionTrait) -> Result<u64, DbErr> {

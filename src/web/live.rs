@@ -9,6 +9,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use futures_util::Stream;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::guard::Pass;
 use crate::{
     app::App,
     domain::{
@@ -17,7 +18,7 @@ use crate::{
     },
     engine::hub::Event,
     store::{
-        self, DbErr, OwnedRow as _, asks,
+        DbErr, OwnedRow as _, asks,
         entity::session::Model as Session,
         journal::{SessionChange, Stored, Write},
         messages, todos,
@@ -41,11 +42,12 @@ const MOST: u64 = 2_000;
 /// Follows a session from `after`, or from now.
 pub fn follow(
     app: App,
-    user: UserId,
+    pass: Pass,
     session: SessionId,
     after: Option<i64>,
 ) -> impl Stream<Item = Live> {
     async_stream::stream! {
+        let user = pass.user();
         let mut last = after;
         let mut rights = app.engine.hub.rights();
         let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + BEAT, BEAT);
@@ -63,8 +65,10 @@ pub fn follow(
                 yield Live::Event(Arc::new(event));
             }
             last = Some(missed.floor);
+            let mut open = HashSet::new();
             for part in watch.open {
                 if !closed.contains(&part.row.id) {
+                    open.insert(part.row.id);
                     yield Live::Event(Arc::new(Event::Opened(part)));
                 }
             }
@@ -77,10 +81,17 @@ pub fn follow(
                     event = watch.events.recv() => match event {
                         Ok(event) => {
                             if let Event::Stored(stored) = &*event {
-                                if stored.seq <= missed.floor || sent.contains(&stored.seq) {
+                                // A part that was told of as open may have closed while the
+                                // missed was read: that it is closed must be told after that.
+                                let closes = matches!(
+                                    &stored.write,
+                                    Write::Part(row) if open.remove(&row.id)
+                                );
+                                let told = stored.seq <= missed.floor || sent.contains(&stored.seq);
+                                if told && !closes {
                                     continue;
                                 }
-                                last = Some(stored.seq);
+                                last = last.max(Some(stored.seq));
                             }
                             // What closed before it was caught up with is whole already.
                             if let Event::Delta { part, .. } = &*event
@@ -95,12 +106,13 @@ pub fn follow(
                     },
                     changed = rights.recv() => {
                         let concerns = !matches!(changed, Ok(other) if other != user);
-                        if concerns && !may_follow(&app, user, session).await {
+                        if concerns && !may_follow(&app, &pass, session).await {
                             return;
                         }
                     }
+                    () = app.stopping.cancelled() => return,
                     _ = beat.tick() => {
-                        if !may_follow(&app, user, session).await {
+                        if !may_follow(&app, &pass, session).await {
                             return;
                         }
                         yield Live::Beat;
@@ -111,11 +123,10 @@ pub fn follow(
     }
 }
 
-/// Whether the person still has an account, and the session is still theirs.
-async fn may_follow(app: &App, user: UserId, session: SessionId) -> bool {
-    let enabled = store::users::find(&app.db, user).await;
-    let enabled = matches!(enabled, Ok(Some(user)) if user.disabled_at.is_none());
-    enabled && matches!(Session::find_owned(&app.db, user, session).await, Ok(Some(_)))
+/// Whether the person would still get in, and the session is still theirs.
+pub async fn may_follow(app: &App, pass: &Pass, session: SessionId) -> bool {
+    matches!(pass.holds(app).await, Ok(true))
+        && matches!(Session::find_owned(&app.db, pass.user(), session).await, Ok(Some(_)))
 }
 
 struct Missed {

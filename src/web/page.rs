@@ -62,6 +62,14 @@ impl Frame {
         ))
     }
 
+    /// The same with more classes: `node` on a rail, `fold` of what opens, `turning`.
+    pub fn icon_as(&self, name: &str, class: &str) -> Safe<String> {
+        Safe(format!(
+            r##"<svg class="icon {class}" aria-hidden="true"><use href="{}/icons.svg#{name}"></use></svg>"##,
+            self.assets
+        ))
+    }
+
     /// The same with the number of asks that wait.
     pub fn waiting(mut self, asks: usize) -> Self {
         if let Some(person) = &mut self.person {

@@ -10,15 +10,12 @@ use actix_web::{
 };
 use tracing::Instrument as _;
 
-use super::error::Error;
 use crate::{app::App, domain::ids::RequestId};
 
 /// The header that carries the id.
 pub const HEADER: HeaderName = HeaderName::from_static("x-request-id");
 
 /// Logs a request without its query, which may have what is nobody's business.
-///
-/// It also turns what other middleware fails with into an answer, so that each has all headers.
 pub async fn log(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -32,21 +29,9 @@ pub async fn log(
     let (method, path) = (request.method().clone(), request.path().to_owned());
     let span = tracing::info_span!("request", %id, %method, path);
     async {
-        let http = request.request().clone();
-        let mut response = match next.call(request).await {
-            Ok(response) => response.map_into_boxed_body(),
-            Err(err) => {
-                if err.as_response_error().status_code().is_server_error() {
-                    tracing::error!("{err}");
-                }
-                let answer = match err.as_error::<Error>() {
-                    Some(_) => err.error_response(),
-                    None => actix_web::HttpResponse::build(err.as_response_error().status_code())
-                        .finish(),
-                };
-                ServiceResponse::new(http, answer)
-            }
-        };
+        let response = next.call(request).await;
+        let mut response =
+            response.inspect_err(|err| tracing::error!("{err}"))?.map_into_boxed_body();
         if let Ok(value) = HeaderValue::from_str(&id.to_string()) {
             response.headers_mut().insert(HEADER, value);
         }

@@ -7,6 +7,7 @@ use std::{future::ready, marker::PhantomData};
 
 use actix_web::{
     FromRequest, Handler, HttpRequest, Responder, Route,
+    guard::{Any, Get, Head},
     http::Method,
     middleware::from_fn,
     web::{self, ServiceConfig},
@@ -14,14 +15,14 @@ use actix_web::{
 
 use super::{
     account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
-    providers, rules, setup, users,
+    providers, rules, sessions, setup, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
         api_token::Model as ApiToken, ask::Model as Ask, message::Model as Message,
-        project::Model as Project, provider::Model as Provider, session::Model as Session,
-        sign_in::Model as SignIn, user::Model as User,
+        part::Model as Part, project::Model as Project, provider::Model as Provider,
+        session::Model as Session, sign_in::Model as SignIn, user::Model as User,
     },
 };
 
@@ -96,6 +97,30 @@ fn pages() -> Vec<Entry> {
         Owner::<Project>::post ("/projects/{id}/rules",        rules::add_to_project),
         Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
         Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
+
+        SignedIn::post ("/sessions", sessions::new::create_anywhere),
+        Owner::<Project>::get  ("/projects/{id}/sessions/new", sessions::new::form),
+        Owner::<Project>::post ("/projects/{id}/sessions",     sessions::new::create),
+        Owner::<Session>::get  ("/sessions/{id}",         sessions::page::show),
+        Owner::<Session>::get  ("/sessions/{id}/events",  sessions::events::stream),
+        Owner::<Session>::post ("/sessions/{id}/prompt",  sessions::acts::prompt),
+        Owner::<Session>::post ("/sessions/{id}/abort",   sessions::acts::abort),
+        Owner::<Session>::post ("/sessions/{id}/retry",   sessions::acts::retry),
+        Owner::<Session>::get  ("/sessions/{id}/name",    sessions::acts::naming),
+        Owner::<Session>::post ("/sessions/{id}/name",    sessions::acts::name),
+        Owner::<Session>::post ("/sessions/{id}/model",   sessions::acts::model),
+        Owner::<Session>::post ("/sessions/{id}/archive", sessions::acts::archive),
+        Owner::<Session>::get  ("/sessions/{id}/delete",  sessions::acts::deleting),
+        Owner::<Session>::post ("/sessions/{id}/delete",  sessions::acts::delete),
+        Owner::<Session>::get  ("/sessions/{id}/diff",    sessions::changes::show),
+        Owner::<Session>::post ("/sessions/{id}/undo",    sessions::changes::undo),
+        Owner::<Session>::post ("/sessions/{id}/redo",    sessions::changes::redo),
+        Owner::<Message>::post ("/queue/{id}/steer",      sessions::queue::steer),
+        Owner::<Message>::post ("/queue/{id}/remove",     sessions::queue::remove),
+        Owner::<Message>::get  ("/queue/{id}/edit",       sessions::queue::editing),
+        Owner::<Message>::post ("/queue/{id}/edit",       sessions::queue::edit),
+        Owner::<Ask>::post     ("/asks/{id}",             sessions::asks::answer),
+        Owner::<Part>::get     ("/parts/{id}/output",     sessions::whole_output::show),
     ]
 }
 
@@ -191,7 +216,10 @@ pub fn mount(config: &mut ServiceConfig) {
         }
     }
     for (path, entries) in paths {
-        let methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        let mut methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        if methods.contains(&"GET") && !methods.contains(&"HEAD") {
+            methods.push("HEAD");
+        }
         let allowed = methods.join(", ");
         let mut resource = web::resource(path);
         for entry in entries {
@@ -234,7 +262,12 @@ macro_rules! methods {
         where
             A: FromRequest + 'static,
         {
-            let route = Self::hang(web::$name().to(handler));
+            let route = match Method::$method {
+                // Whoever asks for the head alone gets what GET answers, without its body.
+                Method::GET => Route::new().guard(Any(Get()).or(Head())),
+                method => web::method(method),
+            };
+            let route = Self::hang(route.to(handler));
             Entry { access: Self::ACCESS, method: Method::$method, path, creates: false, route }
         }
     )*};

@@ -64,14 +64,16 @@ impl SignIns {
 
 impl SessionStore for SignIns {
     async fn load(&self, key: &SessionKey) -> Result<Option<SessionState>, LoadError> {
-        let Some(row) = self.find(key).await.map_err(LoadError::Other)? else { return Ok(None) };
+        let Some(row) = self.find(key).await.map_err(|err| LoadError::Other(hide(err)))? else {
+            return Ok(None);
+        };
         let state = serde_json::from_value(row.state.clone());
         let state = state.map_err(|err| LoadError::Deserialization(err.into()))?;
         let now = self.0.clock.now();
         if now - row.seen_at > NOTED_EVERY {
             let expires = now + TimeDelta::days(self.0.config.accounts.idle_days);
             let noted = sign_ins::seen(&self.0.db, &row.id, now, expires).await;
-            noted.map_err(|err| LoadError::Other(err.into()))?;
+            noted.map_err(|err| LoadError::Other(hide(err.into())))?;
         }
         Ok(Some(state))
     }
@@ -82,9 +84,9 @@ impl SessionStore for SignIns {
             use std::fmt::Write as _;
             let _ = write!(key, "{byte:02x}");
         }
-        let row = self.row(token_hash(&key), &state).map_err(SaveError::Other)?;
+        let row = self.row(token_hash(&key), &state).map_err(|err| SaveError::Other(hide(err)))?;
         let saved = sign_ins::save(&self.0.db, row, self.0.clock.now()).await;
-        saved.map_err(|err| SaveError::Other(err.into()))?;
+        saved.map_err(|err| SaveError::Other(hide(err.into())))?;
         SessionKey::try_from(key).map_err(|err| SaveError::Other(err.into()))
     }
 
@@ -101,7 +103,7 @@ impl SessionStore for SignIns {
             row.created_at = old.created_at;
             Ok(sign_ins::save(&self.0.db, row, self.0.clock.now()).await?)
         };
-        update.await.map_err(UpdateError::Other)?;
+        update.await.map_err(|err| UpdateError::Other(hide(err)))?;
         Ok(key)
     }
 
@@ -110,6 +112,13 @@ impl SessionStore for SignIns {
     }
 
     async fn delete(&self, key: &SessionKey) -> anyhow::Result<()> {
-        Ok(sign_ins::delete(&self.0.db, &token_hash(key.as_ref())).await?)
+        let deleted = sign_ins::delete(&self.0.db, &token_hash(key.as_ref())).await;
+        deleted.map_err(|err| hide(err.into()))
     }
+}
+
+/// Logs what went wrong inside: the text of these errors is shown as it is.
+fn hide(err: anyhow::Error) -> anyhow::Error {
+    tracing::error!("sign-ins: {err:#}");
+    anyhow::anyhow!("Something broke on our side. It has been logged.")
 }

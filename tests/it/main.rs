@@ -1,7 +1,11 @@
 //! All integration tests, in one program so that there is one program to link.
 #![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
 
+mod access;
 mod accounts;
+mod api_base;
+mod cli;
+mod crash;
 mod model;
 mod projects;
 mod providers;
@@ -9,6 +13,7 @@ mod rules;
 mod runner;
 mod sandbox;
 mod session_api;
+mod session_page;
 mod support;
 mod tidy;
 mod tools;

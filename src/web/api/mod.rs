@@ -16,8 +16,6 @@ pub mod sessions;
 pub mod tokens;
 pub mod users;
 
-use std::collections::BTreeMap;
-
 use actix_web::{
     HttpResponse,
     http::{Method, StatusCode},
@@ -146,6 +144,11 @@ fn complete(operation: &mut Operation, entry: &Entry) {
             operation.responses.responses.entry(status.to_string()).or_insert(problem);
         }
     }
+    // The functions of every feature have the same few names; its tag tells them apart.
+    if let (Some(tag), Some(id)) = (operation.tags.iter().flatten().next(), &operation.operation_id)
+    {
+        operation.operation_id = Some(format!("{tag}_{id}"));
+    }
     let parameters = operation.parameters.get_or_insert_default();
     if has_id && !parameters.iter().any(|one| is(one, |one| one.name == "id")) {
         parameters.push(
@@ -228,16 +231,4 @@ where
     T: Deserialize<'de>,
 {
     T::deserialize(deserializer).map(Some)
-}
-
-/// The operations that are described, by path, for the test that compares them with the table.
-pub fn described() -> BTreeMap<String, Vec<String>> {
-    let mut document = document();
-    let mut described = BTreeMap::new();
-    let all = [Method::GET, Method::POST, Method::PUT, Method::PATCH, Method::DELETE, Method::HEAD];
-    for (path, item) in &mut document.paths.paths {
-        let methods = all.iter().filter(|method| operation(item, method).is_some());
-        described.insert(path.clone(), methods.map(ToString::to_string).collect());
-    }
-    described
 }

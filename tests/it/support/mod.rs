@@ -1,7 +1,9 @@
 //! A running Forge with nothing in it, and people to use it.
 
+pub mod log;
 pub mod model;
 pub mod session;
+pub mod stream;
 
 use std::{
     net::TcpListener,
@@ -18,12 +20,17 @@ use forge::{
     config::Config,
     domain::{
         clock::ManualClock,
-        ids::{ApiTokenId, Entropy, UserId},
+        ids::{ApiTokenId, Entropy, ProjectId, ProviderId, UserId},
+        provider::Kind,
         token::{self, Scope},
+        trust::Trust,
     },
     store::{
         self, Db,
-        entity::{api_token::Model as ApiToken, user::Model as User},
+        entity::{
+            api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+            user::Model as User,
+        },
     },
     web,
 };
@@ -115,6 +122,46 @@ impl TestApp {
         Person { user, browser, api }
     }
 
+    /// A project of somebody, as a row alone: its folder is empty.
+    pub async fn project_row(&self, owner: &User, name: &str) -> Project {
+        let now = self.app.clock.now();
+        let path = self.folder.path().join("roots").join(owner.login.as_str()).join(name);
+        std::fs::create_dir_all(&path).unwrap();
+        let row = Project {
+            id: ProjectId::mint(now, self.app.entropy.as_ref()),
+            owner_id: owner.id,
+            name: name.into(),
+            path: path.display().to_string(),
+            default_branch: None,
+            instructions: serde_json::json!([]),
+            trust_status: Trust::Untrusted,
+            created_at: now,
+            updated_at: now,
+            opened_at: None,
+        };
+        store::projects::create(&self.app.db, row).await.unwrap()
+    }
+
+    /// A provider as a row alone: nothing answers at its address.
+    pub async fn provider_row(&self) -> Provider {
+        let now = self.app.clock.now();
+        let row = Provider {
+            id: ProviderId::mint(now, self.app.entropy.as_ref()),
+            owner_id: None,
+            name: "Silent".into(),
+            url: "http://127.0.0.1:9/v1".into(),
+            kind: Kind::Openai,
+            key: None,
+            key_hint: None,
+            models: serde_json::json!(["model"]),
+            meta: serde_json::json!({}),
+            disabled_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        store::providers::create(&self.app.db, row).await.unwrap()
+    }
+
     /// A new API token of somebody.
     pub async fn token(&self, user: &User, scope: Scope) -> String {
         let now = self.app.clock.now();
@@ -177,7 +224,7 @@ impl std::ops::Deref for Person {
 pub struct Browser {
     pub http: reqwest::Client,
     pub base: String,
-    token: Option<String>,
+    pub token: Option<String>,
 }
 
 impl Browser {
@@ -223,11 +270,11 @@ pub struct Answer {
 impl Answer {
     pub async fn to(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
-        Self {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: response.text().await.unwrap(),
-        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        // A stream of events does not end by itself.
+        let endless = headers.get("content-type").is_some_and(|it| it == "text/event-stream");
+        let body = if endless { String::new() } else { response.text().await.unwrap() };
+        Self { status, headers, body }
     }
 
     /// The body as JSON.

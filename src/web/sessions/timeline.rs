@@ -1,0 +1,282 @@
+//! Stored messages, as the articles of a timeline.
+
+use std::collections::HashMap;
+
+use super::{
+    diffs, tool,
+    view::{
+        Always, AnswerView, Article, AskView, Body, DiffView, Ending, FailureView, PartView,
+        PatchLine, PromptView,
+    },
+    words::{Moment, money, number, short, took},
+};
+use crate::{
+    domain::{
+        ask::Question,
+        diff::{self, Bounds},
+        ids::UserId,
+        message::{Part, Role, Step, ToolStatus},
+        session::{Failure, SessionStatus},
+        text::cut,
+    },
+    store::{
+        self, Db, DbErr, asks,
+        entity::{
+            ask::Model as Ask, message::Model as Message, part::Model as PartRow,
+            session::Model as Session,
+        },
+        messages::{self, Whole},
+    },
+    web::{markdown, page::initials},
+};
+
+/// Messages that a page shows at once.
+pub const MESSAGES: u64 = 60;
+/// Parts that a page shows at once, as long as that leaves it a message.
+const PARTS: usize = 300;
+/// Bytes of a subject or of a new file that an ask shows.
+const SUBJECT: usize = 8 << 10;
+
+/// What is known besides the messages themselves.
+pub struct Scene {
+    pub session: Session,
+    /// The name of the project, for rules that are saved with it.
+    pub project: String,
+    pub asks: Vec<Ask>,
+    people: HashMap<UserId, String>,
+}
+
+impl Scene {
+    pub async fn of(db: &Db, session: Session, project: String) -> Result<Self, DbErr> {
+        let asks = asks::open_in(db, session.id).await?;
+        Ok(Self { session, project, asks, people: HashMap::new() })
+    }
+
+    /// Draws a message. `open` are the parts of it that still grow.
+    pub async fn article(
+        &mut self,
+        db: &Db,
+        whole: Whole,
+        mut open: Vec<PartView>,
+    ) -> Result<Article, DbErr> {
+        let Whole { message, parts } = whole;
+        if message.role == Role::User {
+            let name = self.name(db, message.user_id).await?;
+            return Ok(Article::Prompt(self.prompt(message, parts, name)));
+        }
+        let mut views: Vec<PartView> = Vec::with_capacity(parts.len());
+        for row in parts {
+            let grows = open.iter().position(|view| view.id == row.id.to_string());
+            match grows {
+                Some(at) => views.push(open.remove(at)),
+                None => views.extend(self.part(row)),
+            }
+        }
+        views.append(&mut open);
+        let failure: Option<Failure> =
+            message.error.clone().and_then(|error| serde_json::from_value(error).ok());
+        let status = answer_status(&message, self.session.status, failure.as_ref());
+        Ok(Article::Answer(AnswerView {
+            ending: failure.map(|failure| ending(&message, failure)),
+            id: message.id.to_string(),
+            status,
+            agent: message.agent,
+            model: message.model,
+            parts: views,
+            undone: message.reverted_at.is_some(),
+        }))
+    }
+
+    fn prompt(&self, message: Message, parts: Vec<PartRow>, name: String) -> PromptView {
+        PromptView {
+            id: message.id.to_string(),
+            session: message.session_id.to_string(),
+            initials: initials(&name),
+            name,
+            at: Moment::of(message.created_at),
+            html: markdown::typed(&text_of(parts)),
+            undone: message.reverted_at.is_some(),
+        }
+    }
+
+    /// Draws a part of an answer. Nothing where there is nothing to see.
+    pub fn part(&self, row: PartRow) -> Option<PartView> {
+        let id = row.id.to_string();
+        let mut status = "done";
+        let body = match Part::read(&row.kind, row.data) {
+            Ok(Part::Text(text)) if text.text.trim().is_empty() => return None,
+            Ok(Part::Text(text)) => Body::Prose(markdown::html(&text.text)),
+            Ok(Part::Reasoning(thought)) if thought.text.trim().is_empty() => return None,
+            Ok(Part::Reasoning(thought)) => Body::Reason(markdown::html(&thought.text)),
+            Ok(Part::Tool(call)) => {
+                let asked = self.asks.iter().find(|ask| ask.part_id == row.id);
+                match asked.filter(|_| call.status == ToolStatus::Pending) {
+                    Some(ask) => Body::Ask(Box::new(self.ask(ask))),
+                    None => {
+                        let (state, view) = tool::view(&id, *call);
+                        status = state;
+                        Body::Tool(Box::new(view))
+                    }
+                }
+            }
+            Ok(Part::Patch(patch)) => {
+                let line = |file: crate::domain::message::PatchedFile| PatchLine {
+                    path: file.path,
+                    additions: file.additions,
+                    deletions: file.deletions,
+                };
+                Body::Patch(patch.files.into_iter().map(line).collect())
+            }
+            Ok(Part::Step(step)) => Body::Step(facts(&step)),
+            Err(err) => Body::Unreadable(format!("This cannot be shown: {err}.")),
+        };
+        Some(PartView { id, status, live: false, body })
+    }
+
+    fn ask(&self, ask: &Ask) -> AskView {
+        let question: Question = serde_json::from_value(ask.data.clone()).unwrap_or(Question {
+            version: 1,
+            tool: String::new(),
+            subject: String::new(),
+            input: serde_json::Value::Null,
+            reasons: Vec::new(),
+            always: Vec::new(),
+            because: String::new(),
+        });
+        let (title, what, label) = match question.tool.as_str() {
+            "bash" => ("Run this command?", "Command", "Commands that match"),
+            "write" | "edit" => ("Change this file?", "Path", "Paths that match"),
+            "read" => ("Read this file?", "Path", "Paths that match"),
+            "list" | "glob" | "grep" => ("Look into this folder?", "Path", "Paths that match"),
+            _ => ("Allow this call?", "Call", "Calls that match"),
+        };
+        let change = change(&question);
+        let mut rules = question.always.into_iter();
+        let always = rules.next().map(|first| Always {
+            label,
+            project: self.project.clone(),
+            pattern: first.pattern,
+            also: rules.map(|rule| format!("{} {}", rule.tool, rule.pattern)).collect(),
+        });
+        let because = match question.because.is_empty() {
+            true => "No rule allows it.".to_owned(),
+            false => question.because,
+        };
+        AskView {
+            id: ask.id.to_string(),
+            title,
+            what,
+            subject: cut(&question.subject, SUBJECT).to_owned(),
+            at: Moment::of(ask.created_at),
+            because,
+            reasons: question.reasons,
+            change,
+            always,
+        }
+    }
+
+    async fn name(&mut self, db: &Db, user: Option<UserId>) -> Result<String, DbErr> {
+        let Some(id) = user else { return Ok("Somebody".to_owned()) };
+        if let Some(name) = self.people.get(&id) {
+            return Ok(name.clone());
+        }
+        let user = store::users::find(db, id).await?;
+        let name = user.map_or_else(|| "Somebody".to_owned(), |user| user.name);
+        self.people.insert(id, name.clone());
+        Ok(name)
+    }
+}
+
+/// The messages that a page shows, and before which one there are more.
+pub async fn window(
+    db: &Db,
+    session: &Session,
+    before: Option<i64>,
+) -> Result<(Vec<Whole>, Option<i64>), DbErr> {
+    let mut page = messages::page(db, session.id, before, MESSAGES + 1).await?;
+    let mut parts = 0;
+    let fits = |whole: &Whole| {
+        parts += whole.parts.len();
+        parts <= PARTS
+    };
+    let shown = page.iter().rev().take(MESSAGES as usize).map(fits).take_while(|fits| *fits);
+    let shown = shown.count().max(1).min(page.len());
+    let hidden = page.len() - shown;
+    page.drain(..hidden);
+    let earlier = page.first().filter(|_| hidden > 0).map(|whole| whole.message.position);
+    Ok((page, earlier))
+}
+
+/// The text of a prompt.
+pub fn text_of(parts: Vec<PartRow>) -> String {
+    let texts = parts.into_iter().filter_map(|row| match Part::read(&row.kind, row.data) {
+        Ok(Part::Text(text)) => Some(text.text),
+        _ => None,
+    });
+    texts.collect::<Vec<_>>().join("\n\n")
+}
+
+fn answer_status(
+    message: &Message,
+    session: SessionStatus,
+    failure: Option<&Failure>,
+) -> &'static str {
+    match (message.completed_at, failure) {
+        (None, _) => match session {
+            SessionStatus::Running => "running",
+            SessionStatus::Waiting => "waiting",
+            SessionStatus::Idle | SessionStatus::Aborted | SessionStatus::Error => "aborted",
+        },
+        (Some(_), Some(failure)) if is_stop(failure) => "aborted",
+        (Some(_), Some(_)) => "error",
+        (Some(_), None) => "done",
+    }
+}
+
+fn is_stop(failure: &Failure) -> bool {
+    matches!(failure.code.as_str(), "aborted" | "interrupted")
+}
+
+fn ending(message: &Message, failure: Failure) -> Ending {
+    if is_stop(&failure) {
+        return Ending::Stopped(failure.message);
+    }
+    // The first sentence says what happened, the others what to do.
+    let (title, advice) = match failure.message.split_once(". ") {
+        Some((title, advice)) => (title.to_owned(), advice.to_owned()),
+        None => (failure.message.trim_end_matches('.').to_owned(), String::new()),
+    };
+    let provider = matches!(failure.code.as_str(), "auth" | "provider");
+    let said = failure.provider_message.map(|text| cut(&text, SUBJECT).to_owned());
+    Ending::Failed(FailureView { id: message.id.to_string(), title, advice, said, provider })
+}
+
+/// What an edit that is asked about would change.
+fn change(question: &Question) -> Option<DiffView> {
+    let text = |name: &str| question.input[name].as_str().map(|text| cut(text, SUBJECT));
+    let (before, after) = match question.tool.as_str() {
+        "edit" => (text("old_string")?, text("new_string")?),
+        "write" => ("", text("content")?),
+        _ => return None,
+    };
+    let diff = diff::lines(before.as_bytes(), after.as_bytes(), Bounds::default());
+    Some(diffs::view(&question.subject, diff, diffs::IN_TIMELINE))
+}
+
+/// What a step took and cost.
+fn facts(step: &Step) -> Vec<String> {
+    let tokens = step.tokens;
+    let input = tokens.input + tokens.cache_read + tokens.cache_write;
+    let about = if tokens.estimated { "about " } else { "" };
+    let mut facts = vec![match tokens.cache_read {
+        0 => format!("{about}{} in", short(input)),
+        cached => format!("{about}{} in, {} of it cached", short(input), short(cached)),
+    }];
+    facts.push(format!("{} out", number(tokens.output)));
+    facts.extend(step.cost_micros.map(money));
+    facts.push(took(step.duration_ms));
+    if step.finish_reason == "length" {
+        facts.push("cut off at the length limit".to_owned());
+    }
+    facts
+}
