@@ -120,8 +120,7 @@ pub struct Waiting {
 
 /// Puts such a session into the database, as a run would have left it.
 pub async fn waiting(app: &TestApp, owner: &Person) -> Waiting {
-    let model = ScriptedModel::start().await;
-    app.provider(&model).await;
+    app.provider_row().await;
     let project = app.project(owner, &format!("w{}", app.app.entropy.bits())).await;
     let session = app.session(owner, &project).await;
     let (now, entropy) = (app.app.clock.now(), app.app.entropy.as_ref());
