@@ -228,10 +228,12 @@ impl Painter {
         let Some(answer) = self.answer().await? else { return Ok(Vec::new()) };
         let session_id = &self.session.to_string();
         let left = retry.next_at.signed_duration_since(self.now()).num_seconds().max(1);
+        // What happened; what to do about it is being done.
+        let reason = retry.reason.split_inclusive(". ").next().unwrap_or_default().trim_end();
         let fragment = RetryFragment {
             frame: &self.frame,
             session_id,
-            reason: &retry.reason,
+            reason,
             until: Moment::of(retry.next_at).exact,
             seconds: left,
             attempt: retry.attempt,
