@@ -1,5 +1,5 @@
 //! All integration tests, in one program so that there is one program to link.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod access;
 mod accounts;

@@ -22,6 +22,8 @@ pub(super) const TRIED: &[&str] =
 #[template(path = "rules/project.html")]
 pub(super) struct ProjectPage {
     pub frame: Frame,
+    /// Which of the project's tabs it is.
+    pub tab: &'static str,
     pub project: ProjectName,
     pub path: String,
     pub list: ListPanel,

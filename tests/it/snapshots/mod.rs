@@ -45,7 +45,7 @@ use forge::{
 use tempfile::TempDir;
 
 #[derive(Default)]
-struct Counting(AtomicU64);
+pub struct Counting(AtomicU64);
 
 impl Entropy for Counting {
     fn bits(&self) -> u128 {

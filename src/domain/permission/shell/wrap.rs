@@ -216,8 +216,8 @@ fn skip_options<'w>(
         if number {
             continue;
         }
-        let mut letters = text.char_indices().skip(1);
-        while let Some((at, letter)) = letters.next() {
+        let letters = text.char_indices().skip(1);
+        for (at, letter) in letters {
             if spec.flags.contains(letter) {
                 continue;
             }

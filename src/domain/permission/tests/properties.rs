@@ -133,24 +133,9 @@ git add src/generated.rs && git commit -m "Say which version runs
 
 The page shows it, and the log begins with it, so that a report says what it is about."
 git log --oneline -n 5 | head -n 3
+grep -n "version" Cargo.toml | cut -d: -f1 | sort -n | uniq -c
+find src -name '*.rs' -newer Cargo.lock -type f | wc -l
 "#;
-
-#[test]
-fn a_verdict_comes_at_once() {
-    let rules = rules("global deny bash rm *\nproject allow bash cargo *\nproject ask read **/x");
-    assert!(KILOBYTE.len() > 1000);
-    let best = (0..50)
-        .map(|_| {
-            let start = Instant::now();
-            bash(&rules, KILOBYTE);
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or_default();
-    // 0.3 ms is the bound of a release build; an unoptimised one is some fifty times slower.
-    let bound = if cfg!(debug_assertions) { 15_000 } else { 300 };
-    assert!(best < Duration::from_micros(bound), "{best:?}");
-}
 
 #[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
