@@ -108,7 +108,7 @@ impl Painter {
         if message.role == Role::User {
             return self.prompt(&mut scene, message).await;
         }
-        match scene.part(row) {
+        match scene.part(row).await {
             Some(view) => self.part(message.id, &view),
             None => Ok(vec![Message::html(oob::remove(&format!("part-{id}")))]),
         }

@@ -69,7 +69,7 @@ impl Scene {
             let grows = open.iter().position(|view| view.id == row.id.to_string());
             match grows {
                 Some(at) => views.push(open.remove(at)),
-                None => views.extend(self.part(row)),
+                None => views.extend(self.part(row).await),
             }
         }
         views.append(&mut open);
@@ -100,12 +100,12 @@ impl Scene {
     }
 
     /// Draws a part of an answer. Nothing where there is nothing to see.
-    pub fn part(&self, row: PartRow) -> Option<PartView> {
+    pub async fn part(&self, row: PartRow) -> Option<PartView> {
         let id = row.id.to_string();
         let mut status = "done";
         let body = match Part::read(&row.kind, row.data) {
             Ok(Part::Text(text)) if text.text.trim().is_empty() => return None,
-            Ok(Part::Text(text)) => Body::Prose(markdown::html(&text.text)),
+            Ok(Part::Text(text)) => Body::Prose(markdown::coloured(&text.text).await),
             Ok(Part::Reasoning(thought)) if thought.text.trim().is_empty() => return None,
             Ok(Part::Reasoning(thought)) => Body::Reason(markdown::html(&thought.text)),
             Ok(Part::Tool(call)) => {
