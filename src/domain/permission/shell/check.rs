@@ -104,9 +104,8 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
             let next = source.get(node.end_byte()..).and_then(|it| it.chars().next());
             let digits = text.chars().all(|it| it.is_ascii_digit()) && starts_word;
             let descriptor = matches!(next, Some('<' | '>')) && (digits || text.ends_with('}'));
-            !descriptor
-                && !(starts_word && text.starts_with('#'))
-                && !expands(text, Inside::Word)
+            let comment = starts_word && text.starts_with('#');
+            !(descriptor || comment || expands(text, Inside::Word))
                 && !(node.kind() == "word" && has_space(text))
         }
         _ => true,

@@ -102,41 +102,6 @@ const PIECES: &[&str] = &[
     "..", ".env", "git ", "--", ":", "!",
 ];
 
-/// A kilobyte of what agents write.
-const KILOBYTE: &str = r#"set -euo pipefail
-cd src
-cargo test --all-features -- --nocapture 2>&1 | tail -n 40
-if [ -f Cargo.lock ]; then
-  echo "locked at $(date +%F)"
-fi
-for name in alpha beta gamma; do
-  cargo clippy --all-targets -p forge -- -D warnings > target/clippy.txt
-done
-cat > src/generated.rs <<'EOF'
-//! What the build knows of itself.
-
-/// The version of the program, as its manifest says.
-pub const VERSION: &str = env!("CARGO_PKG_VERSION");
-
-/// The commit that it was built from, where that is known.
-pub const COMMIT: Option<&str> = option_env!("FORGE_COMMIT");
-
-/// One line that says both, for a log or for a page that shows where things come from.
-pub fn line() -> String {
-    match COMMIT {
-        Some(commit) => format!("{VERSION} ({commit})"),
-        None => VERSION.to_owned(),
-    }
-}
-EOF
-git add src/generated.rs && git commit -m "Say which version runs
-
-The page shows it, and the log begins with it, so that a report says what it is about."
-git log --oneline -n 5 | head -n 3
-grep -n "version" Cargo.toml | cut -d: -f1 | sort -n | uniq -c
-find src -name '*.rs' -newer Cargo.lock -type f | wc -l
-"#;
-
 #[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
     let rules = rules("project allow bash *\nglobal deny read **/.env");
