@@ -75,7 +75,9 @@ function watch(page) {
   const problems = [];
   page.expected = [];
   page.on('console', (message) => {
-    if (message.type() === 'error') problems.push(`console: ${message.text()}`);
+    const { url, lineNumber } = message.location();
+    const place = `on ${page.url()} by ${url}:${lineNumber}`;
+    if (message.type() === 'error') problems.push(`console: ${message.text()} ${place}`);
   });
   page.on('pageerror', (error) => problems.push(`error: ${error.stack ?? error}`));
   page.on('requestfailed', (request) => {
