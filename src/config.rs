@@ -194,7 +194,10 @@ impl Default for Agent {
 
 impl Default for Log {
     fn default() -> Self {
-        Self { filter: "info,sqlx=warn,sea_orm_migration=warn".into(), format: LogFormat::Text }
+        Self {
+            filter: "info,actix_server=warn,sea_orm_migration=warn,sqlx=warn".into(),
+            format: LogFormat::Text,
+        }
     }
 }
 

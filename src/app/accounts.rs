@@ -143,6 +143,7 @@ pub async fn change(
     if new_password || user.disabled_at.is_some() {
         sign_ins::delete_of(&app.db, id).await?;
     }
+    app.engine.hub.rights_changed(id);
     let before = before.unwrap_or_else(|| user.clone());
     let mut detail = differences(&before, &user);
     if new_password {
@@ -160,6 +161,7 @@ pub async fn change(
 /// Removes a person who owns no project.
 pub async fn remove(app: &App, user: &User, by: &Actor) -> Result<(), AccountError> {
     users::delete(&app.db, user.id).await?.map_err(refused)?;
+    app.engine.hub.rights_changed(user.id);
     let detail = json!({ "login": user.login });
     Ok(app.audit(by, "user.deleted", ("user", user.id.to_string()), detail).await?)
 }
@@ -185,6 +187,7 @@ pub async fn change_password(
     });
     changed.await?.map_err(refused)?;
     sign_ins::delete_of(&app.db, user.id).await?;
+    app.engine.hub.rights_changed(user.id);
     let subject = ("user", user.id.to_string());
     Ok(app.audit(by, "user.password_changed", subject, json!({})).await?)
 }
@@ -192,6 +195,7 @@ pub async fn change_password(
 /// Ends all sign-ins of a person.
 pub async fn sign_out(app: &App, user: &User, by: &Actor) -> Result<(), AccountError> {
     let ended = sign_ins::delete_of(&app.db, user.id).await?;
+    app.engine.hub.rights_changed(user.id);
     let detail = json!({ "sign_ins": ended });
     Ok(app.audit(by, "user.signed_out", ("user", user.id.to_string()), detail).await?)
 }
@@ -204,6 +208,7 @@ pub async fn end_sign_in(
     by: &Actor,
 ) -> Result<(), AccountError> {
     sign_ins::delete(&app.db, &sign_in.id).await?;
+    app.engine.hub.rights_changed(user.id);
     let detail = json!({ "sign_ins": 1 });
     Ok(app.audit(by, "user.signed_out", ("user", user.id.to_string()), detail).await?)
 }

@@ -73,6 +73,8 @@ pub async fn create(
 /// Revokes a token.
 pub async fn revoke(app: &App, token: ApiToken, by: &Actor) -> Result<(), AccountError> {
     let (id, detail) = (token.id.to_string(), json!({ "name": token.name }));
+    let user = token.user_id;
     api_tokens::delete(&app.db, token).await?;
+    app.engine.hub.rights_changed(user);
     Ok(app.audit(by, "token.revoked", ("token", id), detail).await?)
 }

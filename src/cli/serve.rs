@@ -3,6 +3,7 @@
 use std::{
     io::Write as _,
     net::{SocketAddr, TcpListener},
+    time::Duration,
 };
 
 use actix_web::cookie::Key;
@@ -39,9 +40,15 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     }
     tracing::info!("stopping");
     app.stopping.cancel();
-    app.engine.runs.stop_all().await;
+    let runs_end = async {
+        let patience = Duration::from_secs(app.config.server.shutdown_seconds);
+        let ended = tokio::time::timeout(patience, app.engine.runs.stop_all()).await;
+        if ended.is_err() {
+            tracing::warn!("not all runs ended in time; the next start repairs their sessions");
+        }
+    };
     tokio::select! {
-        () = handle.stop(true) => {}
+        ((), ()) = async { tokio::join!(handle.stop(true), runs_end) } => {}
         // Who asks twice does not want to wait.
         _ = terminate.recv() => handle.stop(false).await,
         _ = interrupt.recv() => handle.stop(false).await,

@@ -139,7 +139,11 @@ pub async fn prompt(
     }
     let mut first = false;
     if !busy {
-        engine.snapshots.drop_reverted(session.id).await.map_err(anyhow::Error::from)?;
+        let dropped = engine.snapshots.drop_reverted(session.id).await;
+        if !dropped.map_err(anyhow::Error::from)?.is_empty() {
+            // Rows that are gone are no change that is told of.
+            engine.hub.resync(session.id);
+        }
         first = messages::last_position(&engine.db, session.id).await? == 0;
     }
     let message = Message {

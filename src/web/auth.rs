@@ -24,6 +24,7 @@ use super::{
 use crate::{
     app::App,
     domain::{
+        ids::UserId,
         login::PASSWORD_MAX,
         throttle::{self, Limits},
     },
@@ -159,15 +160,19 @@ impl Tries {
         login: &str,
         user: Option<&User>,
     ) -> Result<Self, Error> {
-        let ip = proxy::address(request);
-        let mut key = match user {
-            Some(user) => format!("login {}", user.login_key),
-            None => format!("login {}", login.trim().to_lowercase()),
+        let (ip, now) = (proxy::address(request), app.clock.now());
+        let (mut key, id) = match user {
+            Some(user) => (format!("login {}", user.login_key), user.id),
+            // Nobody's id, so that an unknown login costs the same questions.
+            None => {
+                let nobody = UserId::mint(now, app.entropy.as_ref());
+                (format!("login {}", login.trim().to_lowercase()), nobody)
+            }
         };
         // Who is signed in from here already counts apart, so that strangers elsewhere cannot
         // keep a person out.
-        if let (Some(user), Some(ip)) = (user, ip)
-            && sign_ins::known(&app.db, user.id, &ip.to_string(), app.clock.now()).await?
+        if let Some(ip) = ip
+            && sign_ins::known(&app.db, id, &ip.to_string(), now).await?
         {
             key = format!("{key} at {ip}");
         }

@@ -10,7 +10,7 @@ use futures_util::{
 };
 use serde::de::DeserializeOwned;
 
-use super::{error::Error, page::Frame, proxy};
+use super::{error::Error, guard::Pass, page::Frame, proxy};
 use crate::{app::Actor, domain::token::Scope, store::entity::user::Model as User};
 
 /// The signed-in person, on routes that are for signed-in people.
@@ -30,6 +30,15 @@ impl FromRequest for CurrentUser {
 pub struct Ceiling(pub Scope);
 
 impl FromRequest for Ceiling {
+    type Error = Error;
+    type Future = Ready<Result<Self, Error>>;
+
+    fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
+        ready(fetched(request))
+    }
+}
+
+impl FromRequest for Pass {
     type Error = Error;
     type Future = Ready<Result<Self, Error>>;
 

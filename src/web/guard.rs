@@ -17,12 +17,14 @@ use chrono::TimeDelta;
 use super::{
     error::{Error, is_api},
     extract::{Ceiling, Fetched},
-    proxy, token_hash,
+    proxy,
+    sign_ins::MARK_KEY,
+    token_hash,
 };
 use crate::{
     app::App,
     domain::{ids::UserId, token::Scope},
-    store::{AdminRow, OwnedRow, api_tokens, entity::user::Model as User, users},
+    store::{AdminRow, DbErr, OwnedRow, api_tokens, entity::user::Model as User, sign_ins, users},
 };
 
 /// Under which name a sign-in keeps whose it is.
@@ -101,7 +103,9 @@ pub async fn set_up(
     let app = app(&request)?.clone();
     let base = app.config.base_path();
     let path = request.path().strip_prefix(&base).unwrap_or(request.path());
-    let open = path == "/setup" || path.starts_with("/static/") || path.starts_with("/health/");
+    let open = matches!(path, "/setup" | "/api/v1/openapi.json")
+        || path.starts_with("/static/")
+        || path.starts_with("/health/");
     let is_set_up = open || {
         match app.is_set_up().await {
             Ok(is_set_up) => is_set_up,
@@ -149,6 +153,38 @@ fn needed(request: &ServiceRequest) -> Scope {
     if request.method().is_safe() { Scope::Read } else { Scope::Write }
 }
 
+/// With what a visitor got in: what a stream looks at again while it goes on.
+#[derive(Clone, Debug)]
+pub enum Pass {
+    /// A token, by its hash.
+    Token(UserId, String),
+    /// A sign-in, by its mark.
+    SignIn(UserId, Option<String>),
+}
+
+impl Pass {
+    /// Who got in.
+    pub fn user(&self) -> UserId {
+        match self {
+            Self::Token(user, _) | Self::SignIn(user, _) => *user,
+        }
+    }
+
+    /// Whether it would let them in now.
+    pub async fn holds(&self, app: &App) -> Result<bool, DbErr> {
+        let now = app.clock.now();
+        let there = match self {
+            Self::Token(_, hash) => api_tokens::by_hash(&app.db, hash, now).await?.is_some(),
+            Self::SignIn(user, mark) => {
+                let all = sign_ins::of(&app.db, *user, now).await?;
+                all.iter().any(|one| super::sign_ins::mark(one) == *mark)
+            }
+        };
+        let user = users::find(&app.db, self.user()).await?;
+        Ok(there && user.is_some_and(|user| user.disabled_at.is_none()))
+    }
+}
+
 /// Who asks: by a token on the API, else by the sign-in cookie. With the most they may do.
 async fn visitor(request: &ServiceRequest) -> Result<(User, Scope), Error> {
     let app = app(request)?;
@@ -160,11 +196,15 @@ async fn visitor(request: &ServiceRequest) -> Result<(User, Scope), Error> {
             if token.last_used_at.is_none_or(|at| now - at > TimeDelta::minutes(1)) {
                 api_tokens::used(&app.db, token.id, now).await?;
             }
+            request.extensions_mut().insert(Pass::Token(token.user_id, token.token_hash));
             (users::find(&app.db, token.user_id).await?, token.scope)
         }
         None => {
-            let id = request.get_session().get::<UserId>(USER_KEY).ok().flatten();
-            (users::find(&app.db, id.ok_or(Error::SignedOut)?).await?, Scope::Admin)
+            let cookie = request.get_session();
+            let id = cookie.get::<UserId>(USER_KEY).ok().flatten().ok_or(Error::SignedOut)?;
+            let mark = cookie.get::<String>(MARK_KEY).ok().flatten();
+            request.extensions_mut().insert(Pass::SignIn(id, mark));
+            (users::find(&app.db, id).await?, Scope::Admin)
         }
     };
     let user = user.filter(|user| user.disabled_at.is_none()).ok_or(Error::SignedOut)?;

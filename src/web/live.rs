@@ -9,6 +9,7 @@ use std::{collections::HashSet, sync::Arc, time::Duration};
 use futures_util::Stream;
 use tokio::sync::broadcast::error::RecvError;
 
+use super::guard::Pass;
 use crate::{
     app::App,
     domain::{
@@ -17,7 +18,7 @@ use crate::{
     },
     engine::hub::Event,
     store::{
-        self, DbErr, OwnedRow as _, asks,
+        DbErr, OwnedRow as _, asks,
         entity::session::Model as Session,
         journal::{SessionChange, Stored, Write},
         messages, todos,
@@ -41,11 +42,12 @@ const MOST: u64 = 2_000;
 /// Follows a session from `after`, or from now.
 pub fn follow(
     app: App,
-    user: UserId,
+    pass: Pass,
     session: SessionId,
     after: Option<i64>,
 ) -> impl Stream<Item = Live> {
     async_stream::stream! {
+        let user = pass.user();
         let mut last = after;
         let mut rights = app.engine.hub.rights();
         let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + BEAT, BEAT);
@@ -104,12 +106,13 @@ pub fn follow(
                     },
                     changed = rights.recv() => {
                         let concerns = !matches!(changed, Ok(other) if other != user);
-                        if concerns && !may_follow(&app, user, session).await {
+                        if concerns && !may_follow(&app, &pass, session).await {
                             return;
                         }
                     }
+                    () = app.stopping.cancelled() => return,
                     _ = beat.tick() => {
-                        if !may_follow(&app, user, session).await {
+                        if !may_follow(&app, &pass, session).await {
                             return;
                         }
                         yield Live::Beat;
@@ -120,11 +123,10 @@ pub fn follow(
     }
 }
 
-/// Whether the person still has an account, and the session is still theirs.
-async fn may_follow(app: &App, user: UserId, session: SessionId) -> bool {
-    let enabled = store::users::find(&app.db, user).await;
-    let enabled = matches!(enabled, Ok(Some(user)) if user.disabled_at.is_none());
-    enabled && matches!(Session::find_owned(&app.db, user, session).await, Ok(Some(_)))
+/// Whether the person would still get in, and the session is still theirs.
+pub async fn may_follow(app: &App, pass: &Pass, session: SessionId) -> bool {
+    matches!(pass.holds(app).await, Ok(true))
+        && matches!(Session::find_owned(&app.db, pass.user(), session).await, Ok(Some(_)))
 }
 
 struct Missed {

@@ -240,7 +240,7 @@ pub async fn choose(
         pairs.map(|(_, value)| value.trim().to_owned())
     };
     let (shown, used) = (all("shown").collect::<HashSet<_>>(), all("use").collect::<HashSet<_>>());
-    let more = all("more").last().unwrap_or_default();
+    let more = all("more").next_back().unwrap_or_default();
     let mut models = chosen(&provider);
     models.retain(|id| !shown.contains(id) || used.contains(id));
     // In the order of the page; what is there twice counts once.

@@ -7,6 +7,7 @@ use std::{future::ready, marker::PhantomData};
 
 use actix_web::{
     FromRequest, Handler, HttpRequest, Responder, Route,
+    guard::{Any, Get, Head},
     http::Method,
     middleware::from_fn,
     web::{self, ServiceConfig},
@@ -215,7 +216,10 @@ pub fn mount(config: &mut ServiceConfig) {
         }
     }
     for (path, entries) in paths {
-        let methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        let mut methods: Vec<_> = entries.iter().map(|entry| entry.method.as_str()).collect();
+        if methods.contains(&"GET") && !methods.contains(&"HEAD") {
+            methods.push("HEAD");
+        }
         let allowed = methods.join(", ");
         let mut resource = web::resource(path);
         for entry in entries {
@@ -258,7 +262,12 @@ macro_rules! methods {
         where
             A: FromRequest + 'static,
         {
-            let route = Self::hang(web::$name().to(handler));
+            let route = match Method::$method {
+                // Whoever asks for the head alone gets what GET answers, without its body.
+                Method::GET => Route::new().guard(Any(Get()).or(Head())),
+                method => web::method(method),
+            };
+            let route = Self::hang(route.to(handler));
             Entry { access: Self::ACCESS, method: Method::$method, path, creates: false, route }
         }
     )*};

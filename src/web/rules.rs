@@ -265,7 +265,18 @@ async fn page(app: &App, frame: Frame, whose: &Whose, shown: Shown) -> Result<Ht
             let global = ListPanel::of(frame.clone(), String::new(), &everybodys, &names);
             let global = Some(global.read_only());
             let project = view::ProjectName { id: project.id, name: project.name.clone() };
-            html(ProjectPage { frame, project, path, list, global, verdict, tools, tool, input })
+            html(ProjectPage {
+                frame,
+                tab: "rules",
+                project,
+                path,
+                list,
+                global,
+                verdict,
+                tools,
+                tool,
+                input,
+            })
         }
     }
 }

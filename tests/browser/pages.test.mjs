@@ -4,10 +4,11 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { Browser, inspect, signIn } from './support/browser.mjs';
+import { Browser, inspect } from './support/browser.mjs';
 import { Forge } from './support/forge.mjs';
 import { ScriptedModel, say } from './support/model.mjs';
 import { makeProject } from './support/project.mjs';
+import { chooseModels, signIn, trustProject } from './support/steps.mjs';
 
 let browser;
 let forge;
@@ -54,12 +55,7 @@ test('a provider is added, tried, and its models are chosen', () =>
     await page.getByRole('button', { name: 'Test' }).click();
     await page.locator('#test').getByText(model.models[0]).waitFor();
 
-    if ((await page.getByRole('button', { name: 'Read models', exact: true }).count()) > 0) {
-      await page.getByRole('button', { name: 'Read models', exact: true }).click();
-    }
-    for (const name of model.models) await page.getByLabel(`Use ${name}`).check();
-    await page.getByRole('button', { name: 'Save models' }).click();
-    await page.getByText('2 in use').waitFor();
+    await chooseModels(page, model);
     await inspect(page, 'provider');
 
     const text = await page.content();
@@ -87,12 +83,11 @@ test('a project is added from a folder of the server, and trusted', async () => 
     await page.getByRole('heading', { level: 1, name: 'greeter' }).waitFor();
     await page.getByText('You have not trusted this project yet').waitFor();
     await inspect(page, 'project');
-    await page.getByRole('button', { name: 'Trust project' }).click();
-    await page.getByText('Trusted by you').waitFor();
+    await trustProject(page);
 
-    await page.getByRole('link', { name: 'Files' }).click();
-    await page.getByRole('link', { name: 'greet.py' }).first().click();
-    await page.getByText('def greet').waitFor();
+    await page.getByRole('link', { name: 'Files', exact: true }).click();
+    await page.getByRole('link', { name: 'greet.sh' }).first().click();
+    await page.getByText('Hello, %s').waitFor();
     await inspect(page, 'file');
 
     await page.goto('/');

@@ -3,8 +3,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 
-import { Browser, inspect, signIn, tabTo } from './support/browser.mjs';
+import { Browser, inspect, tabTo } from './support/browser.mjs';
 import { Forge, password } from './support/forge.mjs';
+import { signIn } from './support/steps.mjs';
 
 let browser;
 before(async () => {

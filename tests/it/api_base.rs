@@ -111,7 +111,7 @@ async fn what_goes_wrong_is_a_problem_document() {
     let bad = Browser { token: Some("forge_guess".into()), ..app.stranger() };
     problem(bad.get("/api/v1/me").await, 401);
     let wrong = root.api.send(Method::PUT, "/api/v1/users").await;
-    assert_eq!(wrong.headers["allow"], "GET, POST");
+    assert_eq!(wrong.headers["allow"], "GET, POST, HEAD");
     problem(wrong, 405);
 
     let post = |body: &'static str, kind: &'static str| {

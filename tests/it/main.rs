@@ -1,10 +1,11 @@
 //! All integration tests, in one program so that there is one program to link.
-#![expect(clippy::unwrap_used, reason = "a test fails by panicking")]
+#![expect(clippy::unwrap_used, clippy::expect_used, reason = "a test fails by panicking")]
 
 mod access;
 mod accounts;
 mod api_base;
 mod cli;
+mod crash;
 mod model;
 mod projects;
 mod providers;
@@ -13,6 +14,7 @@ mod runner;
 mod sandbox;
 mod session_api;
 mod session_page;
+mod snapshots;
 mod support;
 mod tidy;
 mod tools;

@@ -1,6 +1,6 @@
 //! Models are asked over real connections.
 
-use std::{io, sync::Arc, sync::Mutex, time::Duration};
+use std::time::Duration;
 
 use forge::{
     adapters::model::{Endpoint, Kind, Limits, ModelInfo, Models, ReplyStream},
@@ -15,7 +15,10 @@ use pretty_assertions::assert_eq;
 use serde_json::json;
 use tokio::time::timeout;
 
-use crate::support::model::{Gate, Outcome, Script, ScriptedModel};
+use crate::support::{
+    log::captured,
+    model::{Gate, Outcome, Script, ScriptedModel},
+};
 
 #[tokio::test]
 async fn a_reply_is_there_while_it_still_streams() {
@@ -321,35 +324,16 @@ async fn a_torn_conversation_is_refused_with_its_fault() {
 
 #[tokio::test]
 async fn the_key_is_in_no_trace() {
-    let lines = Lines::default();
-    let writer = lines.clone();
-    let subscriber = tracing_subscriber::fmt()
-        .with_max_level(tracing::Level::TRACE)
-        .with_writer(move || writer.clone())
-        .finish();
-    let _guard = tracing::subscriber::set_default(subscriber);
+    let log = captured();
     let (server, models) = started().await;
     server.push(Script::fault(401, json!({"error": {"message": ScriptedModel::KEY}})));
     models.stream(&endpoint(&server), &asks("hi")).await.unwrap_err();
     server.push(Script::text("hi"));
     whole(&models, &server, &asks("hi")).await.unwrap();
-    let text = String::from_utf8(lines.0.lock().unwrap().clone()).unwrap();
-    assert!(text.contains("model answered"), "{text}");
-    assert!(!text.contains(ScriptedModel::KEY), "{text}");
-}
-
-#[derive(Clone, Default)]
-struct Lines(Arc<Mutex<Vec<u8>>>);
-
-impl io::Write for Lines {
-    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-        self.0.lock().unwrap().extend_from_slice(bytes);
-        Ok(bytes.len())
-    }
-
-    fn flush(&mut self) -> io::Result<()> {
-        Ok(())
-    }
+    let text = String::from_utf8_lossy(&log.lock().unwrap()).into_owned();
+    assert!(text.contains("model answered"));
+    let at = text.find(ScriptedModel::KEY);
+    assert!(at.is_none(), "{}", &text[at.unwrap().saturating_sub(300)..]);
 }
 
 async fn started() -> (ScriptedModel, Models) {

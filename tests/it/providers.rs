@@ -1,5 +1,6 @@
 //! Setting up providers, against servers that answer as they do in the field.
 
+mod api;
 mod fake;
 mod keys;
 mod pages;

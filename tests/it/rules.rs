@@ -5,6 +5,9 @@ use forge::{
     store::{self, entity::project::Model as Project},
 };
 
+use reqwest::Method;
+use serde_json::json;
+
 use crate::support::{Person, TestApp};
 
 #[actix_web::test]
@@ -199,4 +202,73 @@ fn patterns(page: &str) -> Vec<&str> {
 fn id_of(page: &str, number: usize) -> String {
     let row = page.split("id=\"rule-0").nth(number + 1).unwrap();
     format!("0{}", row.split('"').next().unwrap())
+}
+
+#[actix_web::test]
+async fn a_script_replaces_a_list_as_a_whole() {
+    let app = TestApp::start().await;
+    let admin = app.admin("alice").await;
+    let bob = app.person("bob").await;
+    let (project, _) = project(&app, &bob).await;
+    let path = format!("/api/v1/projects/{}/rules", project.id);
+
+    let rules = json!([
+        { "tool": "bash", "pattern": "*", "action": "ask" },
+        { "tool": "bash", "pattern": "cargo *", "action": "allow" },
+    ]);
+    let put = bob.api.json(Method::PUT, &path, &json!({ "items": rules })).await.assert_ok();
+    let first = put.value();
+    assert_eq!(first["items"][1]["pattern"], "cargo *");
+    assert_eq!(first["items"][1]["created_by"], bob.user.id.to_string());
+    assert_eq!(bob.api.get(&path).await.assert_ok().value(), first);
+    // An answer can be sent back, and the bare list too; what stays keeps its id.
+    assert_eq!(bob.api.json(Method::PUT, &path, &first).await.assert_ok().value(), first);
+    let shorter = json!([{ "tool": "bash", "pattern": "cargo *", "action": "allow" }]);
+    let second = bob.api.json(Method::PUT, &path, &shorter).await.assert_ok().value();
+    assert_eq!(second["items"][0]["id"], first["items"][1]["id"]);
+    assert_eq!(second["items"].as_array().unwrap().len(), 1);
+
+    admin.api.get(&path).await.assert_status(404);
+    admin.api.json(Method::PUT, &path, &shorter).await.assert_status(404);
+    bob.api.get("/api/v1/rules").await.assert_status(404);
+    bob.api.json(Method::PUT, "/api/v1/rules", &shorter).await.assert_status(404);
+    admin.api.json(Method::PUT, "/api/v1/rules", &shorter).await.assert_ok();
+    assert_eq!(store::rules::for_project(&app.app.db, project.id).await.unwrap().len(), 2);
+    bob.api.json(Method::PUT, &path, &json!([])).await.assert_ok();
+    assert_eq!(store::rules::for_project(&app.app.db, project.id).await.unwrap().len(), 1);
+}
+
+#[actix_web::test]
+async fn a_list_with_one_wrong_rule_changes_nothing() {
+    let app = TestApp::start().await;
+    let bob = app.person("bob").await;
+    let (project, _) = project(&app, &bob).await;
+    let path = format!("/api/v1/projects/{}/rules", project.id);
+    let good = json!({ "tool": "bash", "pattern": "make *", "action": "deny" });
+    bob.api.json(Method::PUT, &path, &json!([good])).await.assert_ok();
+
+    for (bad, says) in [
+        (json!({ "tool": "bash", "pattern": "x" }), "missing field"),
+        (json!({ "pattern": "x", "action": "ask" }), "missing field"),
+        (json!({ "tool": "bash", "action": "ask" }), "missing field"),
+        (json!({ "tool": 5, "pattern": "x", "action": "ask" }), "expected a string"),
+        (json!({ "tool": "rm", "pattern": "x", "action": "ask" }), "no tool named rm"),
+        (json!({ "tool": "bash", "pattern": " ", "action": "ask" }), "what the rule covers"),
+        (json!({ "tool": "bash", "pattern": "x", "action": "yes" }), "Choose allow"),
+        (json!({ "tool": "bash", "pattern": "x".repeat(1_001), "action": "ask" }), "under 1001"),
+        (json!({ "tool": "bash", "pattern": "a\u{202e}b", "action": "ask" }), "invisible"),
+        (json!(["bash", "x"]), "Rule 2"),
+        (json!(null), "Rule 2"),
+    ] {
+        let answer = bob.api.json(Method::PUT, &path, &json!([good, bad])).await;
+        let told = answer.assert_status(422).value()["errors"]["items"].clone();
+        let told = told.as_str().unwrap();
+        assert!(told.starts_with("Rule 2: ") && told.contains(says), "{told}");
+    }
+    for bad in [json!({}), json!("x"), json!({ "items": 1 }), json!(vec![good.clone(); 501])] {
+        bob.api.json(Method::PUT, &path, &bad).await.assert_status(422);
+    }
+    let now = bob.api.get(&path).await.assert_ok().value();
+    assert_eq!(now["items"].as_array().unwrap().len(), 1);
+    assert_eq!(now["items"][0]["pattern"], "make *");
 }

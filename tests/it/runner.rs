@@ -258,3 +258,30 @@ fn running(command: &str) -> bool {
         .filter_map(|it| std::fs::read(it.path().join("cmdline")).ok())
         .any(|line| String::from_utf8_lossy(&line).trim_end_matches('\0') == wanted)
 }
+
+#[actix_web::test]
+async fn an_ask_that_outlived_the_server_is_answered_and_the_run_goes_on() {
+    let app = TestApp::start().await;
+    let alice = app.person("alice").await;
+    let waiting = crate::support::session::waiting(&app, &alice).await;
+    let model = ScriptedModel::start().await;
+    let mut provider = app.provider(&model).await;
+    // The session's own provider is the scripted model of this test from now on.
+    let old = waiting.session.provider_id.unwrap();
+    provider.id = old;
+    provider.key =
+        Some(app.app.engine.vault.seal(&format!("provider:{old}"), ScriptedModel::KEY).unwrap());
+    forge::store::providers::update(&app.app.db, provider).await.unwrap();
+    engine::runner::repair(&app.app.engine).await.unwrap();
+    let session = app.until(&waiting.session, SessionStatus::Waiting).await;
+
+    model.push(Script::text("It was denied."));
+    model.push(Script::text("And the next."));
+    let ask = asks::open_in(&app.app.db, session.id).await.unwrap().remove(0);
+    let deny = Answered { answer: Answer::Deny, message: Some("no".into()), pattern: None };
+    engine::asks::answer(&app.app.engine, ask, &alice.user, deny).await.unwrap();
+    app.until(&session, SessionStatus::Idle).await;
+    eventually("the prompt that waited is answered too", || model.requests().len() == 2).await;
+    let first = &model.requests()[0].body;
+    assert!(first.to_string().contains("A person refused this call and says: no"), "{first}");
+}

@@ -5,8 +5,9 @@ use super::{
     files::Verdict,
     fixed,
     judge::{PartJudgement, ProposedRule},
-    paths::Place,
-    programs::{self, Access, Effect, Nature},
+    paths::{Place, Where},
+    pattern,
+    programs::{self, Access, Effect, Folder, Nature},
     rule::{Action, RuleSet, Subject},
     shell::{self, Direction, Role, Step, What, Word},
     suggest,
@@ -145,14 +146,7 @@ impl Court<'_> {
 
     fn command(&self, step: &Step, words: &[Word], role: Role) -> Vec<Finding> {
         let mut findings = vec![self.named(step, words, role)];
-        let data = words.iter().any(|it| {
-            !it.text.is_empty()
-                && matches!(
-                    touch::word(&RuleSet::default(), self.place, &step.cwds, &it.text),
-                    Some(Finding { verdict: Verdict { action: Action::Deny, .. }, .. })
-                )
-        });
-        if data {
+        if touch::reaches_data(self.place, &step.cwds, words) {
             findings.push(Finding::of(Verdict::fixed(fixed::DATA_FOLDER)));
         }
         if role == Role::Transparent {
@@ -181,8 +175,9 @@ impl Court<'_> {
         if effects.is_empty() && !takes_anything {
             let named = args.iter().filter(|it| !it.text.starts_with('-') || it.text.contains('='));
             let cwds = &step.cwds;
-            findings
-                .extend(named.filter_map(|it| touch::word(self.rules, self.place, cwds, &it.text)));
+            findings.extend(
+                named.filter_map(|it| touch::names_secret(self.rules, self.place, cwds, it)),
+            );
         }
         findings.extend(programs::risks(words).iter().map(|it| Finding::doubt(it)));
         if role == Role::Program && programs::nature(words) == Nature::Runs && program != "find" {
@@ -206,10 +201,11 @@ impl Court<'_> {
                 Verdict::built_in(Action::Ask, "built-in: other powers are asked about")
             }
             (None, Role::Program) => {
-                let at_root = step.cwds.single().is_some_and(|it| {
-                    self.place.locate(it) == super::paths::Where::Inside(".".into())
-                });
-                match programs::only_looks(words, at_root) {
+                let folder = match step.cwds.single().map(|it| self.place.locate(it)) {
+                    Some(Where::Inside(inside)) if inside == "." => Folder::Project,
+                    _ => Folder::Elsewhere,
+                };
+                match programs::only_looks(words, folder) {
                     true => Verdict::built_in(Action::Allow, "built-in: the command only looks"),
                     false => {
                         let (action, because) = defaults::of_tool(self.tool);
@@ -231,8 +227,7 @@ impl Court<'_> {
             let texts = [joined, rest.first()?.text.clone()];
             let (origin, rule) =
                 self.rules.find(self.tool, Subject::Command { exact: &[], loose: &texts })?;
-            let narrow =
-                rule.action == Action::Deny && !super::pattern::is_everything(&rule.pattern);
+            let narrow = rule.action == Action::Deny && !pattern::is_everything(&rule.pattern);
             narrow.then(|| Finding::of(Verdict::rule(origin, rule)))
         })
     }

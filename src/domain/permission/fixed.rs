@@ -22,7 +22,7 @@ pub(super) fn unwritable(inside: &str) -> Option<&'static str> {
         [] => Some("fixed rule: .git itself is not written, moved or deleted"),
         // Submodules and worktrees have hooks and configuration of their own.
         ["modules" | "worktrees", rest @ ..] if rest.iter().any(names_programs) => Some(HOOKS),
-        [first, ..] if names_programs(&first) => Some(HOOKS),
+        [first, ..] if names_programs(first) => Some(HOOKS),
         _ => None,
     }
 }

@@ -162,8 +162,7 @@ fn path(rules: &RuleSet, call: &Call<'_>, path: &str) -> Judgement {
         Where::Outside(outside) => {
             let verdicts = files::outside(rules, call.tool, &outside);
             let mut proposals = Some(Vec::new());
-            for (question, verdict) in verdicts.iter().filter(|it| it.1.action == Action::Ask) {
-                let _: &Verdict = verdict;
+            for (question, _) in verdicts.iter().filter(|it| it.1.action == Action::Ask) {
                 let proposal = match *question {
                     "external_directory" => suggest::surroundings(&call.place, &outside),
                     _ => suggest::file(call.tool, &outside),

@@ -2,6 +2,8 @@
 //!
 //! Paths are compared as text. Whoever can look at the disk resolves links first.
 
+use std::borrow::Cow;
+
 /// The folders that a judgement is about. Absolute paths.
 #[derive(Clone, Copy, Debug)]
 pub struct Place<'a> {
@@ -27,8 +29,8 @@ pub(super) enum Where {
 impl Place<'_> {
     /// Says where an absolute path lies, whatever `.` and `..` it contains.
     pub(super) fn locate(&self, path: &str) -> Where {
-        let path = normalise(path);
-        let (root, data) = (normalise(self.root), normalise(self.data_dir));
+        let path = tidy(path);
+        let (root, data) = (tidy(self.root), tidy(self.data_dir));
         let in_data = !self.data_dir.is_empty() && is_below(&path, &data);
         let in_root = is_below(&path, &root);
         // A worktree may lie in the data folder: the deeper of the two decides.
@@ -36,7 +38,7 @@ impl Place<'_> {
             return Where::Data;
         }
         if !in_root {
-            return Where::Outside(path);
+            return Where::Outside(path.into_owned());
         }
         let inside = path.get(root.len()..).unwrap_or_default().trim_start_matches('/');
         Where::Inside(if inside.is_empty() { ".".into() } else { inside.into() })
@@ -49,13 +51,31 @@ impl Place<'_> {
 
     /// Whether a folder holds Forge's data folder somewhere below it.
     pub(super) fn holds_data(&self, path: &str) -> bool {
-        !self.data_dir.is_empty() && is_below(&normalise(self.data_dir), &normalise(path))
+        !self.data_dir.is_empty() && is_below(&tidy(self.data_dir), &tidy(path))
     }
 }
 
 /// Joins a path to an absolute folder and resolves `.` and `..` in the result.
 pub(super) fn join(folder: &str, path: &str) -> String {
-    if path.starts_with('/') { normalise(path) } else { normalise(&format!("{folder}/{path}")) }
+    match (path, folder) {
+        ("" | ".", _) => tidy(folder).into_owned(),
+        _ if path.starts_with('/') => tidy(path).into_owned(),
+        _ => {
+            let mut whole = String::with_capacity(folder.len() + path.len() + 1);
+            whole.push_str(folder.trim_end_matches('/'));
+            whole.push('/');
+            whole.push_str(path);
+            if matches!(tidy(&whole), Cow::Borrowed(_)) { whole } else { normalise(&whole) }
+        }
+    }
+}
+
+/// The path as it is where it has nothing to resolve, else resolved.
+pub(super) fn tidy(path: &str) -> Cow<'_, str> {
+    let is_tidy = path.strip_prefix('/').is_some_and(|rest| {
+        rest.is_empty() || rest.split('/').all(|it| !matches!(it, "" | "." | ".."))
+    });
+    if is_tidy { Cow::Borrowed(path) } else { Cow::Owned(normalise(path)) }
 }
 
 /// Resolves `.`, `..` and doubled slashes of an absolute path, as text.

@@ -3,6 +3,11 @@
 /// Whether a pattern covers a command, a host or a name. `*` stands for any text, also for none;
 /// `\*` is a star; `git status *` covers `git status` alone too.
 pub(super) fn covers_text(pattern: &str, text: &str) -> bool {
+    // Most rules are about something else, which their first words show.
+    let head = pattern.split(['*', '\\']).next().unwrap_or_default();
+    if !text.starts_with(head) && pattern.strip_suffix(" *") != Some(text) {
+        return false;
+    }
     let tokens = text_tokens(pattern);
     let chars: Vec<char> = text.chars().collect();
     if run(&tokens, &chars) {

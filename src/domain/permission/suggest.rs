@@ -99,7 +99,7 @@ pub(super) fn command(tool: &str, words: &[Word]) -> Option<ProposedRule> {
         it.starts_with(|it: char| it.is_ascii_alphabetic())
             && it.chars().all(|it| it.is_ascii_alphanumeric() || "-_:+".contains(it))
     };
-    if let Some(head) = head.filter(|it| it.iter().all(|word| is_word(word))) {
+    if let Some(head) = head.filter(|it| it.iter().all(is_word)) {
         return Some(propose(tool, format!("{} *", head.join(" "))));
     }
     let exact = words.iter().map(Word::quoted).collect::<Vec<_>>().join(" ");

@@ -6,9 +6,10 @@ use super::{
     fixed::{self, Extent},
     judge::ProposedRule,
     paths::{Place, Where, file_name, fixed_folder, join},
+    pattern,
     programs::{Access, Effect},
-    rule::{Action, RuleSet},
-    shell::{Cwds, HOLE},
+    rule::{Action, RuleSet, Subject},
+    shell::{Cwds, HOLE, Word},
     suggest,
 };
 
@@ -137,44 +138,57 @@ fn one(rules: &RuleSet, place: &Place<'_>, effect: &Effect, path: &str) -> Vec<F
     findings
 }
 
-/// What a command may see by a word that it was given, whichever program it is: nothing in the
-/// data folder, and nothing that may not be read.
-pub(super) fn word(rules: &RuleSet, place: &Place<'_>, cwds: &Cwds, text: &str) -> Option<Finding> {
+/// Whether one of the words of a command leads into Forge's data folder, whatever the command is.
+pub(super) fn reaches_data(place: &Place<'_>, cwds: &Cwds, words: &[Word]) -> bool {
+    let near = match cwds {
+        Cwds::Known(all) => {
+            all.iter().any(|it| place.holds_data(it) || place.locate(it) == Where::Data)
+        }
+        Cwds::Unknown => false,
+    };
+    words.iter().flat_map(|it| values(&it.text)).any(|part| {
+        (near || part.contains('/') || part == "..")
+            && targets(cwds, part).any(|it| place.locate(&it) == Where::Data)
+    })
+}
+
+/// What a word of a command names that is not to be read, whichever program the command is.
+pub(super) fn names_secret(
+    rules: &RuleSet,
+    place: &Place<'_>,
+    cwds: &Cwds,
+    word: &Word,
+) -> Option<Finding> {
+    values(&word.text).into_iter().find_map(|part| {
+        targets(cwds, part).find_map(|path| match place.locate(&path) {
+            Where::Inside(inside) if inside != "." => {
+                let denied = rules.find("read", Subject::Path(&inside)).is_some_and(|(_, rule)| {
+                    rule.action == Action::Deny && !pattern::is_everything(&rule.pattern)
+                });
+                let secret = defaults::is_secret(&inside) && file_name(&inside) == file_name(part);
+                let reason = format!("names {inside}, which is not to be read");
+                (denied || secret).then(|| Finding::doubt(&reason))
+            }
+            _ => None,
+        })
+    })
+}
+
+/// What of a word may be a path: the word itself, and what follows a `=`, `:` or `@`.
+fn values(text: &str) -> Vec<&str> {
     let known = text.split(HOLE).next().unwrap_or_default();
     let value = known.rsplit(['=', ':', '@']).next().unwrap_or_default();
+    let mut values = vec![known, value];
+    values.dedup();
+    values.retain(|it| !it.is_empty());
+    values
+}
+
+fn targets<'a>(cwds: &'a Cwds, part: &'a str) -> impl Iterator<Item = String> + 'a {
     let folders: &[String] = match cwds {
-        Cwds::Known(all) => all,
-        Cwds::Unknown => &[],
+        Cwds::Known(all) if !part.starts_with('/') => all,
+        _ => &[],
     };
-    for part in [known, value] {
-        if part.is_empty() {
-            continue;
-        }
-        let paths: Vec<String> = match part.starts_with('/') {
-            true => vec![join("/", part)],
-            false => folders.iter().map(|it| join(it, part)).collect(),
-        };
-        for path in paths {
-            match place.locate(&path) {
-                Where::Data => return Some(Finding::of(Verdict::fixed(fixed::DATA_FOLDER))),
-                Where::Inside(inside) if inside != "." => {
-                    let denied = rules
-                        .find("read", super::rule::Subject::Path(&inside))
-                        .is_some_and(|(_, rule)| {
-                            rule.action == Action::Deny
-                                && !super::pattern::is_everything(&rule.pattern)
-                        });
-                    let secret =
-                        defaults::is_secret(&inside) && file_name(&inside) == file_name(part);
-                    if denied || secret {
-                        return Some(Finding::doubt(&format!(
-                            "names {inside}, which is not to be read"
-                        )));
-                    }
-                }
-                _ => {}
-            }
-        }
-    }
-    None
+    let absolute = part.starts_with('/').then(|| join("/", part));
+    absolute.into_iter().chain(folders.iter().map(move |it| join(it, part)))
 }

@@ -131,7 +131,8 @@ pub struct Record {
     pub before: FileState,
     /// Not known where the message has come to no proper end.
     pub after: Option<FileState>,
-    /// Commands of two sessions ran at the same time, and either may have changed the file.
+    /// Somebody else worked on the file at the same time: a command of another session may have
+    /// changed it, or it was not as the message had left it when the message went on.
     pub shared: bool,
 }
 
@@ -171,7 +172,7 @@ pub struct Conflict {
 pub enum Reason {
     /// A person or another session changed it since.
     Changed,
-    /// A command of another session that ran at the same time may have changed it.
+    /// A person or another session may have changed it at the same time.
     Shared,
     /// Its earlier content was too large or was not captured. Force does not help.
     NotKept,
@@ -189,7 +190,7 @@ impl fmt::Display for Reason {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
             Self::Changed => "was changed since by a person or another session",
-            Self::Shared => "may have been changed by another session at the same time",
+            Self::Shared => "may have been changed by somebody else at the same time",
             Self::NotKept => "was too large or not captured, and cannot be restored",
             Self::InTheWay => "cannot be restored, because something else lies in its place",
         })

@@ -190,7 +190,7 @@ impl Run {
         let thought = reply.reasoning.map(|thought| {
             Part::Reasoning(Reasoning { text: thought.text, signature: thought.signature })
         });
-        let text = (!reply.text.trim().is_empty()).then(|| Part::Text(Text { text: reply.text }));
+        let text = (!reply.text.trim().is_empty()).then_some(Part::Text(Text { text: reply.text }));
         for (kind, part) in [(DraftKind::Reasoning, thought), (DraftKind::Text, text)] {
             let draft = take(&mut drafts, kind);
             match (part, draft) {

@@ -179,6 +179,16 @@ impl Baseline {
         found
     }
 
+    /// The hash of a file's content, where it was read.
+    pub fn hash(&self, path: &[u8]) -> Option<Hash> {
+        match self.files.get(path)? {
+            Known { stat: Stat { kind: Kind::File, .. }, source: Source::Kept(hash), .. } => {
+                Some(*hash)
+            }
+            _ => None,
+        }
+    }
+
     /// The blobs that must stay because of it.
     pub fn blobs(&self) -> impl Iterator<Item = Hash> {
         self.files.values().filter_map(|known| match known.source {
@@ -202,12 +212,12 @@ fn by_state(tree: &Tree, repository: Option<&Repository>, attributes: &[Box<[u8]
     let filtered = |text: &str| {
         ["filter", "ident", "working-tree-encoding"].iter().any(|word| text.contains(word))
     };
-    let read = |path: &Box<[u8]>| match tree.read(path) {
+    let read = |path: &[u8]| match tree.read(path) {
         Ok(Some((bytes, _))) => filtered(&String::from_utf8_lossy(&bytes)),
         _ => true,
     };
     let own = repository.and_then(Repository::attributes);
-    !own.is_some_and(|text| filtered(&text)) && !attributes.iter().any(read)
+    !own.is_some_and(|text| filtered(&text)) && !attributes.iter().any(|path| read(path))
 }
 
 /// Finds and makes sources.

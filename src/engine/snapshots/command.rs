@@ -66,6 +66,7 @@ impl Snapshots {
         })
         .await?;
         self.parts.baselines.put(&inner.root, baseline.clone());
+        inner.doubt(&baseline).await?;
         Ok(Scan { recorder: recorder.clone(), baseline, window, not_captured })
     }
 

@@ -10,7 +10,9 @@ use std::{
 use tokio::sync::OnceCell;
 
 use super::{
-    Snapshots, SnapshotsError, blocking,
+    Snapshots, SnapshotsError,
+    baseline::Baseline,
+    blocking,
     rows::{self, Author, NewRow},
     tree::Tree,
 };
@@ -101,6 +103,16 @@ impl MessageRecorder {
         if inner.touch_known(&key) {
             return Ok(());
         }
+        let stored = self.store(key.clone()).await;
+        if stored.is_err() {
+            inner.snapshots.parts.windows.release(&inner.root, inner.session, &key);
+        }
+        stored
+    }
+
+    /// Stores how a file and what is missing above it are now, unless that is known.
+    async fn store(&self, key: String) -> Result<(), SnapshotsError> {
+        let inner = &self.0;
         let _storing = inner.storing.lock().await;
         let (root, blobs, wanted) =
             (inner.root.clone(), inner.snapshots.parts.blobs.clone(), key.clone());
@@ -167,6 +179,15 @@ impl MessageRecorder {
     }
 }
 
+/// A file that was about to change when the work stopped is nobody's any more.
+impl Drop for Inner {
+    fn drop(&mut self) {
+        let windows = &self.snapshots.parts.windows;
+        let rows = self.rows.get_mut().unwrap_or_else(PoisonError::into_inner);
+        rows.dirty.iter().for_each(|path| windows.release(&self.root, self.session, path));
+    }
+}
+
 impl Inner {
     pub fn rows(&self) -> MutexGuard<'_, Rows> {
         self.rows.lock().unwrap_or_else(PoisonError::into_inner)
@@ -214,7 +235,7 @@ impl Inner {
             self.rows().by_path.extend(rows);
             Ok(())
         };
-        self.loaded.get_or_try_init(|| load).await.map(|()| ())
+        self.loaded.get_or_try_init(|| load).await.copied()
     }
 
     pub async fn insert(&self, rows: Vec<Snapshot>) -> Result<(), SnapshotsError> {
@@ -250,6 +271,24 @@ impl Inner {
             return Ok(());
         }
         Ok(store::snapshots::update(&self.snapshots.parts.db, changed).await?)
+    }
+
+    /// Marks the files that are not as the message left them a moment ago: somebody else works on
+    /// them too, and is asked before they are undone.
+    pub async fn doubt(&self, baseline: &Baseline) -> Result<(), SnapshotsError> {
+        let differs =
+            |row: &&Snapshot| match (baseline.hash(&path::decode(&row.path)), rows::after(row)) {
+                (Some(hash), Some(FileState::File { content, .. })) => content.hash() != Some(hash),
+                _ => false,
+            };
+        let doubtful: Vec<(String, FileState, Author)> = {
+            let rows = self.rows();
+            let found = rows.by_path.values().filter(|row| !rows::is_shared(row)).filter(differs);
+            found
+                .filter_map(|row| Some((row.path.clone(), rows::after(row)?, Author::Shared)))
+                .collect()
+        };
+        self.leave(doubtful).await
     }
 
     /// Tells others how files were left.

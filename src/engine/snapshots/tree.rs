@@ -61,8 +61,8 @@ impl Stat {
             mode: stat.st_mode & 0o7777,
             size: stat.st_size as u64,
             inode: stat.st_ino,
-            modified: (stat.st_mtime as i64, stat.st_mtime_nsec as u32),
-            changed: (stat.st_ctime as i64, stat.st_ctime_nsec as u32),
+            modified: (stat.st_mtime, stat.st_mtime_nsec as u32),
+            changed: (stat.st_ctime, stat.st_ctime_nsec as u32),
         }
     }
 

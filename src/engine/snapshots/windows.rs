@@ -88,18 +88,29 @@ impl Windows {
         project.tell(session, path, None);
     }
 
+    /// Says that a session does not change a file after all.
+    pub fn release(&self, root: &Path, session: SessionId, path: &str) {
+        if let Some(project) = lock(&self.0).get_mut(root) {
+            project.release(session, path);
+        }
+    }
+
     /// Says how a session left a file.
     pub fn settle(&self, root: &Path, session: SessionId, path: &str, after: FileState) {
         let mut projects = lock(&self.0);
         let Some(project) = projects.get_mut(root) else { return };
-        if project.unsettled.get(path) == Some(&session) {
-            project.unsettled.remove(path);
-        }
+        project.release(session, path);
         project.tell(session, path, Some(after));
     }
 }
 
 impl Project {
+    fn release(&mut self, session: SessionId, path: &str) {
+        if self.unsettled.get(path) == Some(&session) {
+            self.unsettled.remove(path);
+        }
+    }
+
     fn tell(&self, session: SessionId, path: &str, after: Option<FileState>) {
         for window in self.open.iter().filter_map(Weak::upgrade) {
             if window.session != session {

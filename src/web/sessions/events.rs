@@ -10,10 +10,7 @@ use actix_web::{
 };
 use futures_util::{Stream, StreamExt as _};
 use serde::Deserialize;
-use tokio::{
-    sync::broadcast::error::RecvError,
-    time::{Instant, sleep_until},
-};
+use tokio::time::{Instant, sleep_until};
 
 use super::{
     oob::{self, Message},
@@ -35,7 +32,8 @@ use crate::{
     },
     web::{
         error::Error,
-        extract::{CurrentUser, Owned, Query},
+        extract::{Owned, Query},
+        guard::Pass,
         live::{Live, follow},
         page::Frame,
         words::sign,
@@ -56,7 +54,7 @@ pub async fn stream(
     request: HttpRequest,
     app: Data<App>,
     frame: Frame,
-    CurrentUser(user): CurrentUser,
+    pass: Pass,
     Owned(session): Owned<Session>,
     Query(Seen { seq, from }): Query<Seen>,
 ) -> Result<HttpResponse, Error> {
@@ -65,13 +63,13 @@ pub async fn stream(
     let painter = Painter {
         app: app.get_ref().clone(),
         frame,
-        user: user.id,
+        user: pass.user(),
         session: session.id,
         from: from.unwrap_or(0),
         open: Vec::new(),
     };
     let beginning = futures_util::stream::iter([Ok(Bytes::from_static(b": connected\n\n"))]);
-    let messages = messages(painter, last.or(seq)).map(Ok::<_, Error>);
+    let messages = messages(painter, pass, last.or(seq)).map(Ok::<_, Error>);
     Ok(HttpResponse::Ok()
         .content_type("text/event-stream")
         .insert_header((header::CACHE_CONTROL, "no-store, no-transform"))
@@ -81,11 +79,10 @@ pub async fn stream(
 }
 
 /// What is sent, until the person may not watch any more.
-fn messages(mut painter: Painter, seen: Option<i64>) -> impl Stream<Item = Bytes> {
+fn messages(mut painter: Painter, pass: Pass, seen: Option<i64>) -> impl Stream<Item = Bytes> {
     async_stream::stream! {
         let app = painter.app.clone();
         let (user, session) = (painter.user, painter.session);
-        let mut rights = app.engine.hub.rights();
         let open = app.engine.hub.watch(session).open;
         painter.open = open.into_iter().map(Growth::of).collect();
         let (missed, floor) = match missed(&mut painter, seen).await {
@@ -96,7 +93,7 @@ fn messages(mut painter: Painter, seen: Option<i64>) -> impl Stream<Item = Bytes
             }
         };
         yield bytes(&missed);
-        let mut events = std::pin::pin!(follow(app.clone(), user, session, Some(floor)));
+        let mut events = std::pin::pin!(follow(app.clone(), pass.clone(), session, Some(floor)));
         loop {
             let due = painter.due();
             let words = async {
@@ -107,12 +104,6 @@ fn messages(mut painter: Painter, seen: Option<i64>) -> impl Stream<Item = Bytes
             };
             let drawn = tokio::select! {
                 biased;
-                changed = rights.recv() => match changed {
-                    Ok(other) if other != user => continue,
-                    Err(RecvError::Closed) => return,
-                    // The browser comes back at once if its sign-in still holds.
-                    Ok(_) | Err(RecvError::Lagged(_)) => return,
-                },
                 live = events.next() => match live {
                     Some(Live::Event(event)) => draw(&mut painter, &event).await,
                     Some(Live::Beat) => {

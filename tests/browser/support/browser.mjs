@@ -50,13 +50,17 @@ export class Browser {
       ...options,
     });
     context.setDefaultTimeout(limit);
+    const page = await context.newPage();
+    const problems = watch(page);
     try {
-      const page = await context.newPage();
-      const problems = watch(page);
       const value = await use(page);
       const found = problems.filter((it) => !page.expected.some((pattern) => pattern.test(it)));
       assert.deepEqual(found, [], `problems on ${page.url()}`);
       return value;
+    } catch (error) {
+      // What was to be seen when it failed.
+      await page.screenshot({ path: join(shots, `failed-${Date.now()}.png`) }).catch(() => {});
+      throw error;
     } finally {
       await context.close();
     }
@@ -85,14 +89,6 @@ function watch(page) {
     if (origin !== home) problems.push(`a request to elsewhere: ${request.url()}`);
   });
   return problems;
-}
-
-export async function signIn(page, { login, password }) {
-  await page.goto('/sign-in');
-  await page.getByLabel('Login or email').fill(login);
-  await page.getByLabel('Password').fill(password);
-  await page.getByRole('button', { name: 'Sign in' }).click();
-  await page.waitForURL((url) => url.pathname !== '/sign-in');
 }
 
 // Takes pictures of the page and holds it to the rules, in both themes and both widths.

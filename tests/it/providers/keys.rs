@@ -1,15 +1,10 @@
 //! A key goes in and never comes out again.
 
-use std::{
-    io,
-    sync::{Mutex, OnceLock},
-};
-
 use super::{
     add,
     fake::{Does, Fake},
 };
-use crate::support::TestApp;
+use crate::support::{TestApp, log::captured};
 
 const KEY: &str = "sk-never-seen-again-7f3a9c1e";
 
@@ -59,25 +54,4 @@ async fn a_key_is_in_no_page_error_log_audit_line_or_database_text() {
     let log = String::from_utf8_lossy(&log);
     assert!(log.contains("model answered"), "the log was captured");
     assert!(!log.contains(KEY));
-}
-
-/// All that this program logs from now on, at the finest level.
-fn captured() -> &'static Mutex<Vec<u8>> {
-    static LOG: OnceLock<Mutex<Vec<u8>>> = OnceLock::new();
-    struct Sink;
-    impl io::Write for Sink {
-        fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
-            LOG.get_or_init(Mutex::default).lock().unwrap().extend_from_slice(bytes);
-            Ok(bytes.len())
-        }
-
-        fn flush(&mut self) -> io::Result<()> {
-            Ok(())
-        }
-    }
-    let _ = tracing_subscriber::fmt()
-        .with_max_level(tracing_subscriber::filter::LevelFilter::TRACE)
-        .with_writer(|| Sink)
-        .try_init();
-    LOG.get_or_init(Mutex::default)
 }

@@ -48,9 +48,8 @@ async fn prompts_wait_while_the_agent_is_at_work() {
     stage.alice.post(&stage.path("/prompt"), &[("text", "Begin")]).await.assert_status(303);
     gate.reached().await;
 
-    let queue = stage
-        .alice
-        .htmx_post(&stage.path("/prompt"), &[("text", "Then <this>"), ("when", "after")]);
+    let path = stage.path("/prompt");
+    let queue = stage.alice.htmx_post(&path, &[("text", "Then <this>"), ("when", "after")]);
     let queue = queue.await.assert_ok().body;
     assert!(queue.starts_with("<section class=\"queue\" id=\"queue\""), "{queue}");
     assert!(queue.contains("<p>Then &#60;this&#62;</p>") && !queue.contains(" hidden>"), "{queue}");
@@ -76,13 +75,13 @@ async fn prompts_wait_while_the_agent_is_at_work() {
 #[actix_web::test]
 async fn an_ask_is_answered_once() {
     let stage = Stage::set().await;
-    stage.model.push(Script::new().call("bash", json!({"command": "echo yes > said.txt"})));
+    stage.model.push(Script::new().call("bash", json!({"command": "touch said.txt && true"})));
     stage.model.push(Script::text("Said."));
     stage.app.prompt(&stage.alice, &stage.session, "Say yes").await;
     stage.app.until(&stage.session, SessionStatus::Waiting).await;
 
     let page = stage.page().await;
-    for part in ["Run this command?", "echo yes &#62; said.txt", "Allow once", "Deny…"] {
+    for part in ["Run this command?", "touch said.txt &#38;&#38; true", "Allow once", "Deny…"] {
         assert!(page.contains(part), "{part} in {page}");
     }
     assert!(page.contains("data-waiting=\"1\""), "the tray counts it");

@@ -1,6 +1,6 @@
 //! What the stream of a session's page brings.
 
-use forge::domain::session::SessionStatus;
+use forge::{domain::session::SessionStatus, store};
 use serde_json::json;
 
 use super::Stage;
@@ -68,7 +68,7 @@ async fn words_come_as_they_are_written_and_a_part_once_it_is_whole() {
 #[actix_web::test]
 async fn whoever_comes_back_is_given_what_changed() {
     let stage = Stage::set().await;
-    stage.model.push(Script::new().call("bash", json!({"command": "echo 1"})));
+    stage.model.push(Script::new().call("bash", json!({"command": "touch one.txt"})));
     stage.app.prompt(&stage.alice, &stage.session, "Count").await;
     stage.app.until(&stage.session, SessionStatus::Waiting).await;
     let page = stage.page().await;
@@ -108,7 +108,7 @@ async fn an_ask_appears_and_goes_with_its_answer() {
     let stage = Stage::set().await;
     let address = PageStream::address(&stage.page().await);
     let mut stream = PageStream::connect(&stage.alice, &address, None).await;
-    stage.model.push(Script::new().call("bash", json!({"command": "echo 1"})));
+    stage.model.push(Script::new().call("bash", json!({"command": "touch one.txt"})));
     stage.model.push(
         Script::new()
             .call("todo_write", json!({"todos": [{"text": "More", "status": "in_progress"}]})),
@@ -119,8 +119,8 @@ async fn an_ask_appears_and_goes_with_its_answer() {
     let ask = super::between(&ask.html, "action=\"/asks/", "\"").to_owned();
     stream.until(&["data-waiting=\"1\"", "The agent asks for your permission."]).await;
     stage.alice.htmx_post(&format!("/asks/{ask}"), &[("reply", "once")]).await.assert_ok();
-    stream.until(&["<b>Running</b><code>echo 1</code>"]).await;
-    stream.until(&["<b>Ran</b><code>echo 1</code>", "Allowed by alice"]).await;
+    stream.until(&["<b>Running</b><code>touch one.txt</code>"]).await;
+    stream.until(&["<b>Ran</b><code>touch one.txt</code>", "Allowed by alice"]).await;
     stream.until(&["id=\"todos\"", "More"]).await;
     stream.until(&["The agent is done."]).await;
 }
@@ -147,17 +147,19 @@ async fn the_stream_ends_with_the_right_to_it() {
     bob.get(&address).await.assert_status(404);
     let mut stream = PageStream::connect(&stage.alice, &address, None).await;
     stream.until(&["id=\"queue\""]).await;
-    stage.app.app.engine.hub.rights_changed(bob.user.id);
-    stage.app.app.engine.hub.rights_changed(stage.alice.user.id);
-    assert!(stream.next().await.is_none(), "{:?}", stream.seen);
+    stage.alice.post(&stage.path("/delete"), &[]).await.assert_status(303);
+    let told = stream.next().await.unwrap();
+    assert_eq!(told.event.as_deref(), Some("ended"), "a page of something that is gone");
+    assert!(stream.next().await.is_none());
 
+    let session = stage.app.session(&stage.alice, &stage.project).await;
+    let address = format!("/sessions/{}/events", session.id);
     let mut stream = PageStream::connect(&stage.alice, &address, None).await;
     stream.until(&["id=\"queue\""]).await;
-    stage.alice.post(&stage.path("/delete"), &[]).await.assert_status(303);
-    while let Some(piece) = stream.next().await {
-        if piece.event.as_deref() == Some("ended") {
-            return;
-        }
-    }
-    panic!("the page was not told: {:?}", stream.seen);
+    let hub = &stage.app.app.engine.hub;
+    hub.rights_changed(bob.user.id);
+    store::sign_ins::delete_of(&stage.app.app.db, stage.alice.user.id).await.unwrap();
+    hub.rights_changed(stage.alice.user.id);
+    assert!(stream.next().await.is_none(), "{:?}", stream.seen);
+    stage.alice.get(&address).await.assert_status(303);
 }

@@ -1,5 +1,6 @@
 //! A running Forge with nothing in it, and people to use it.
 
+pub mod log;
 pub mod model;
 pub mod session;
 pub mod stream;
@@ -19,13 +20,17 @@ use forge::{
     config::Config,
     domain::{
         clock::ManualClock,
-        ids::{ApiTokenId, Entropy, ProjectId, UserId},
+        ids::{ApiTokenId, Entropy, ProjectId, ProviderId, UserId},
+        provider::Kind,
         token::{self, Scope},
         trust::Trust,
     },
     store::{
         self, Db,
-        entity::{api_token::Model as ApiToken, project::Model as Project, user::Model as User},
+        entity::{
+            api_token::Model as ApiToken, project::Model as Project, provider::Model as Provider,
+            user::Model as User,
+        },
     },
     web,
 };
@@ -137,6 +142,26 @@ impl TestApp {
         store::projects::create(&self.app.db, row).await.unwrap()
     }
 
+    /// A provider as a row alone: nothing answers at its address.
+    pub async fn provider_row(&self) -> Provider {
+        let now = self.app.clock.now();
+        let row = Provider {
+            id: ProviderId::mint(now, self.app.entropy.as_ref()),
+            owner_id: None,
+            name: "Silent".into(),
+            url: "http://127.0.0.1:9/v1".into(),
+            kind: Kind::Openai,
+            key: None,
+            key_hint: None,
+            models: serde_json::json!(["model"]),
+            meta: serde_json::json!({}),
+            disabled_at: None,
+            created_at: now,
+            updated_at: now,
+        };
+        store::providers::create(&self.app.db, row).await.unwrap()
+    }
+
     /// A new API token of somebody.
     pub async fn token(&self, user: &User, scope: Scope) -> String {
         let now = self.app.clock.now();
@@ -245,11 +270,11 @@ pub struct Answer {
 impl Answer {
     pub async fn to(request: reqwest::RequestBuilder) -> Self {
         let response = request.send().await.unwrap();
-        Self {
-            status: response.status(),
-            headers: response.headers().clone(),
-            body: response.text().await.unwrap(),
-        }
+        let (status, headers) = (response.status(), response.headers().clone());
+        // A stream of events does not end by itself.
+        let endless = headers.get("content-type").is_some_and(|it| it == "text/event-stream");
+        let body = if endless { String::new() } else { response.text().await.unwrap() };
+        Self { status, headers, body }
     }
 
     /// The body as JSON.

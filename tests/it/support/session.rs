@@ -4,17 +4,21 @@ use std::{path::PathBuf, time::Duration};
 
 use forge::{
     domain::{
-        ids::{ProjectId, ProviderId},
+        ask::{ProposedRule, Question},
+        ids::{AskId, MessageId, PartId, ProjectId, ProviderId},
+        message::{Part, Role, Step, Text, ToolCall},
         provider::{Kind, Meta, ModelMeta},
-        session::{Queued, SessionStatus},
+        session::{AskKind, AskStatus, Queued, SessionStatus},
         trust::Trust,
     },
     engine::sessions::{self, New, Sent},
     store::{
         self,
         entity::{
+            ask::Model as Ask, message::Model as Message, part::Model as PartRow,
             project::Model as Project, provider::Model as Provider, session::Model as Session,
         },
+        journal::{self, Write},
         messages::Whole,
     },
 };
@@ -104,6 +108,93 @@ impl TestApp {
     pub async fn messages(&self, session: &Session) -> Vec<Whole> {
         store::messages::page(&self.app.db, session.id, None, 1_000).await.unwrap()
     }
+}
+
+/// A session in which an agent waits for a person, with a prompt that waits for the agent.
+pub struct Waiting {
+    pub session: Session,
+    pub queued: MessageId,
+    pub ask: AskId,
+    pub part: PartId,
+}
+
+/// Puts such a session into the database, as a run would have left it.
+pub async fn waiting(app: &TestApp, owner: &Person) -> Waiting {
+    app.provider_row().await;
+    let project = app.project(owner, &format!("w{}", app.app.entropy.bits())).await;
+    let session = app.session(owner, &project).await;
+    let (now, entropy) = (app.app.clock.now(), app.app.entropy.as_ref());
+    let message = |position, role, queued| Message {
+        id: MessageId::mint(now, entropy),
+        session_id: session.id,
+        position,
+        role,
+        queued,
+        user_id: Some(owner.user.id),
+        agent: "build".into(),
+        model: MODEL.into(),
+        cost_micros: None,
+        tokens: serde_json::json!({"input": 0, "output": 0}),
+        error: None,
+        seq: 0,
+        reverted_at: None,
+        created_at: now,
+        completed_at: None,
+    };
+    let part = |message: &Message, position, part: Part| PartRow {
+        id: PartId::mint(now, entropy),
+        message_id: message.id,
+        session_id: session.id,
+        position,
+        kind: part.kind().into(),
+        data: part.data(),
+        seq: 0,
+        created_at: now,
+    };
+    let text = |text: &str| Part::Text(Text { text: text.into() });
+    let prompt = message(1, Role::User, None);
+    let answer = message(2, Role::Assistant, None);
+    let queued = message(3, Role::User, Some(Queued::Queue));
+    let call = ToolCall {
+        call_id: "call_1".into(),
+        tool: "bash".into(),
+        input: serde_json::json!({"command": "make"}),
+        title: "make".into(),
+        ..ToolCall::default()
+    };
+    let tool = part(&answer, 0, Part::Tool(Box::new(call)));
+    let question = Question {
+        version: 1,
+        tool: "bash".into(),
+        subject: "make".into(),
+        input: serde_json::json!({"command": "make"}),
+        reasons: Vec::new(),
+        always: vec![ProposedRule { tool: "bash".into(), pattern: "make *".into() }],
+        because: "built-in".into(),
+    };
+    let ask = Ask {
+        id: AskId::mint(now, entropy),
+        session_id: session.id,
+        part_id: tool.id,
+        kind: AskKind::Permission,
+        data: serde_json::to_value(question).unwrap(),
+        status: AskStatus::Open,
+        reply: None,
+        decided_by: None,
+        decided_at: None,
+        seq: 0,
+        created_at: now,
+    };
+    let ids = (queued.id, ask.id, tool.id);
+    let step = part(&answer, 1, Part::Step(Step::default()));
+    let parts =
+        [part(&prompt, 0, text("Make it")), part(&queued, 0, text("Then this")), tool, step];
+    let messages = [prompt, answer, queued].map(|it| Write::Message(Box::new(it)));
+    let parts = parts.map(|it| Write::Part(Box::new(it)));
+    let rest = [Write::Ask(Box::new(ask)), Write::status(SessionStatus::Waiting)];
+    let writes = messages.into_iter().chain(parts).chain(rest).collect();
+    journal::record(&app.app.db, session.id, now, writes).await.unwrap();
+    Waiting { session, queued: ids.0, ask: ids.1, part: ids.2 }
 }
 
 /// The model of [`TestApp::provider`].

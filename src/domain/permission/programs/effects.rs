@@ -254,17 +254,15 @@ pub(crate) fn effects(words: &[Word]) -> Vec<Effect> {
                 };
                 if let Some(access) = file {
                     effects.push(of(access, word));
-                } else if let Some((_, path)) = word.text.split_once('@') {
-                    if matches!(
-                        previous,
-                        "-d" | "--data" | "--data-binary" | "-F" | "--form" | "--data-raw"
-                    ) || word.text.starts_with('-')
-                    {
-                        effects.push(of(
-                            Access::Read,
-                            &Word { text: path.to_owned(), ..word.clone() },
-                        ));
-                    }
+                } else if let Some((_, path)) = word.text.split_once('@')
+                    && (word.text.starts_with('-')
+                        || matches!(
+                            previous,
+                            "-d" | "--data" | "--data-binary" | "-F" | "--form" | "--data-raw"
+                        ))
+                {
+                    let named = Word { text: path.to_owned(), ..word.clone() };
+                    effects.push(of(Access::Read, &named));
                 }
                 previous = &word.text;
             }

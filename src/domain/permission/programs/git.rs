@@ -1,6 +1,6 @@
 //! Git: what only looks, which files a command names, and what can run another program.
 
-use super::{Access, Effect};
+use super::{Access, Effect, Folder};
 use crate::domain::permission::shell::Word;
 
 /// Options of `status`, `log`, `diff` and `show` that neither write a file nor start a program.
@@ -106,15 +106,16 @@ const PREFIXES: &[&str] = &[
 
 /// Whether a git command only looks. A folder below the project could pose as a repository whose
 /// configuration names programs, so it must run in the project's own folder.
-pub(super) fn only_looks(args: &[&str], at_root: bool) -> bool {
+pub(super) fn only_looks(args: &[&str], folder: Folder) -> bool {
     let mut args = args;
-    while let [option @ ("--no-pager" | "--no-optional-locks"), rest @ ..] = args {
-        let _: &str = option;
+    while let [first, rest @ ..] = args
+        && matches!(*first, "--no-pager" | "--no-optional-locks")
+    {
         args = rest;
     }
     let [command, rest @ ..] = args else { return false };
     let only = |known: &[&str]| rest.iter().all(|it| known.contains(it));
-    at_root
+    folder == Folder::Project
         && match *command {
             "status" | "log" | "diff" | "show" => rest.iter().all(|it| is_harmless(it)),
             "branch" => only(&["-a", "-r", "-v", "-vv", "--list", "--all", "--show-current"]),

@@ -154,8 +154,16 @@ const COMMANDS: &[Looks] = &[
     looks("cksum", "", ""),
 ];
 
-/// Whether a command only looks. `at_root` says that it certainly runs in the project's folder.
-pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
+/// Where a command runs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Folder {
+    /// In the project's own folder, for certain.
+    Project,
+    Elsewhere,
+}
+
+/// Whether a command only looks.
+pub(crate) fn only_looks(words: &[Word], folder: Folder) -> bool {
     let Some(program) = name(words) else { return false };
     // By its bare name: `./ls` is another program.
     if words.first().is_none_or(|it| it.text != program) {
@@ -188,7 +196,7 @@ pub(crate) fn only_looks(words: &[Word], at_root: bool) -> bool {
     }
     let args: Vec<&str> = args.iter().map(|it| it.text.as_str()).collect();
     match program {
-        "git" => git::only_looks(&args, at_root),
+        "git" => git::only_looks(&args, folder),
         "command" => matches!(args.as_slice(), ["-v" | "-V", rest @ ..] if rest.len() == 1),
         // Any other operand sets the clock, and so does -s in any cluster.
         "date" => args.iter().all(|it| {

@@ -8,7 +8,7 @@ mod risks;
 
 pub(super) use self::{
     effects::{Access, Effect, effects},
-    looks::only_looks,
+    looks::{Folder, only_looks},
     risks::{Nature, nature, risks},
 };
 use super::shell::Word;

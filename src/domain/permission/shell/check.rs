@@ -100,10 +100,26 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
         "heredoc_body" | "heredoc_start" | "heredoc_end" => true,
         "string_content" | "heredoc_content" => !expands(text, Inside::Quotes),
         "word" | "regex" | "extglob_pattern" | "number" | "test_operator" => {
-            !(starts_word && text.starts_with('#')) && !expands(text, Inside::Word)
+            // `2>x` and `{fd}>x` are redirects to Bash, wherever the grammar sees words.
+            let next = source.get(node.end_byte()..).and_then(|it| it.chars().next());
+            let digits = text.chars().all(|it| it.is_ascii_digit()) && starts_word;
+            let descriptor = matches!(next, Some('<' | '>')) && (digits || text.ends_with('}'));
+            let comment = starts_word && text.starts_with('#');
+            !(descriptor || comment || expands(text, Inside::Word))
+                && !(node.kind() == "word" && has_space(text))
         }
         _ => true,
     }
+}
+
+/// Whether a word has a space in it that no backslash keeps together.
+fn has_space(text: &str) -> bool {
+    let mut escaped = false;
+    text.chars().any(|char| {
+        let splits = char.is_whitespace() && !escaped;
+        escaped = char == '\\' && !escaped;
+        splits
+    })
 }
 
 #[derive(Clone, Copy, PartialEq)]

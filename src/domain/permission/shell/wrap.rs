@@ -1,5 +1,8 @@
 //! Commands that run another command, and which one that is.
 
+mod scripts;
+
+pub(super) use self::scripts::INPUT;
 use super::{Unknown, Word, find};
 
 /// What a command turns out to start.
@@ -116,23 +119,14 @@ pub(super) fn unwrap(words: &[Word]) -> Unwrapped {
                 process: Process::Own,
             },
         },
-        "eval" => match literals(args) {
-            Some(words) if args.is_empty() || !words.is_empty() => {
-                Unwrapped::Script { text: words.join(" "), process: Process::Same }
-            }
-            _ => Unwrapped::Unclear("evaluates a text that is not known"),
-        },
-        "trap" => trap(args),
-        name if SHELLS.contains(&name) => shell(args),
+        "eval" => scripts::eval(args),
+        "trap" => scripts::trap(args),
+        name if SHELLS.contains(&name) => scripts::shell(args),
         name => match SPECS.iter().find(|it| it.name == name) {
             Some(spec) => wrapper(spec, args),
             None => Unwrapped::No,
         },
     }
-}
-
-fn literals(words: &[Word]) -> Option<Vec<&str>> {
-    words.iter().map(Word::literal).collect()
 }
 
 fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
@@ -149,7 +143,7 @@ fn wrapper(spec: &Spec, args: &[Word]) -> Unwrapped {
         }
     }
     let mut doubts = Vec::new();
-    if matches!(spec.name, "env" | "sudo" | "doas") {
+    if matches!(spec.name, "env" | "sudo" | "doas" | "time" | "coproc") {
         while let Some((word, others)) = rest.split_first()
             && word.text.contains('=')
         {
@@ -222,8 +216,8 @@ fn skip_options<'w>(
         if number {
             continue;
         }
-        let mut letters = text.char_indices().skip(1);
-        while let Some((at, letter)) = letters.next() {
+        let letters = text.char_indices().skip(1);
+        for (at, letter) in letters {
             if spec.flags.contains(letter) {
                 continue;
             }
@@ -243,62 +237,4 @@ fn skip_options<'w>(
         }
     }
     Some(args)
-}
-
-/// `sh -c 'script'`, with the options that only change how it reports.
-fn shell(args: &[Word]) -> Unwrapped {
-    const UNCLEAR: &str = "starts a shell in a way that is not understood";
-    let mut given = false;
-    let mut args = args.iter();
-    while let Some(word) = args.next() {
-        let Some(text) = word.literal() else {
-            return Unwrapped::Unclear("runs a script that is not known");
-        };
-        match text {
-            "--" => break,
-            "--norc" | "--noprofile" | "--posix" | "--login" => {}
-            _ if text.starts_with("--") => return Unwrapped::Unclear(UNCLEAR),
-            "-o" | "+o" => {
-                if !args.next().is_some_and(|it| {
-                    matches!(it.text.as_str(), "pipefail" | "errexit" | "nounset")
-                }) {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-            }
-            _ if text.starts_with(['-', '+']) && text.len() > 1 => {
-                if !text.chars().skip(1).all(|it| "ceuxlnvo".contains(it)) {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-                given |= text.contains('c');
-                if text.contains('o') && args.next().is_none_or(|it| it.text != "pipefail") {
-                    return Unwrapped::Unclear(UNCLEAR);
-                }
-            }
-            script if given => {
-                return Unwrapped::Script { text: script.to_owned(), process: Process::Own };
-            }
-            _ => return Unwrapped::No,
-        }
-    }
-    match args.next() {
-        Some(word) if given => match word.literal() {
-            Some(script) => Unwrapped::Script { text: script.to_owned(), process: Process::Own },
-            None => Unwrapped::Unclear("runs a script that is not known"),
-        },
-        _ if given => Unwrapped::Unclear(UNCLEAR),
-        _ => Unwrapped::No,
-    }
-}
-
-fn trap(args: &[Word]) -> Unwrapped {
-    match args {
-        [] => Unwrapped::No,
-        [action, ..] => match action.literal() {
-            Some("-" | "" | "-p" | "-l") => Unwrapped::No,
-            Some(text) if !text.starts_with('-') => {
-                Unwrapped::Script { text: text.to_owned(), process: Process::Later }
-            }
-            _ => Unwrapped::Unclear("runs a script that is not known"),
-        },
-    }
 }

@@ -250,6 +250,34 @@ fn words_after_a_redirect_belong_to_the_command() {
 }
 
 #[test]
+fn where_the_grammar_and_bash_part_ways_it_is_asked() {
+    let rules = rules("global deny bash rm *\nproject allow bash *");
+    for text in [
+        "0> out 'rm' x",
+        "0<in rm x",
+        "nice {fd}>out 'rm' x",
+        "command {x}>exec r\\m x",
+        "time a=1 'rm' x",
+        "time a=1 r\\m x",
+        "]]function g \n\\rm x",
+        "sh <<< 'rm x'",
+        "sh -x <<EOF\nrm x\nEOF",
+        "cat <<'EOF' | sh\n'rm' x\nEOF",
+        "echo 'rm x' | sh",
+        "sh -",
+        "bash /dev/stdin <<< 'r\\m x'",
+    ] {
+        assert_ne!(bash(&rules, text).action, Action::Allow, "{text:?}");
+    }
+    // A shell's input is a script, so that a deny holds in it.
+    for text in
+        ["sh <<< 'r\\m x'", "bash <<'EOF'\nls; \"rm\" x\nEOF", "cat <<EOF | bash\n'rm' x\nEOF"]
+    {
+        assert_eq!(bash(&rules, text).action, Action::Deny, "{text:?}");
+    }
+}
+
+#[test]
 fn what_does_not_show_is_asked_about() {
     let rules = rules("project allow bash *");
     for text in [

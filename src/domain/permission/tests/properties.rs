@@ -103,25 +103,6 @@ const PIECES: &[&str] = &[
 ];
 
 #[test]
-fn a_verdict_comes_at_once() {
-    let rules = rules("global deny bash rm *\nproject allow bash cargo *\nproject ask read **/x");
-    let line =
-        "cargo test --all-features -- --nocapture && echo \"done $(date +%F)\" | head -n 3; ";
-    let text = line.repeat(1024 / line.len() + 1);
-    let best = (0..20)
-        .map(|_| {
-            let start = Instant::now();
-            bash(&rules, &text);
-            start.elapsed()
-        })
-        .min()
-        .unwrap_or_default();
-    // The bound is that of a release build; an unoptimised one is some ten times slower.
-    let bound = if cfg!(debug_assertions) { 20_000 } else { 1_000 };
-    assert!(best < Duration::from_micros(bound), "{best:?}");
-}
-
-#[test]
 fn a_text_made_to_be_slow_is_answered_all_the_same() {
     let rules = rules("project allow bash *\nglobal deny read **/.env");
     for piece in [
@@ -157,7 +138,6 @@ fn a_text_made_to_be_slow_is_answered_all_the_same() {
         let start = Instant::now();
         bash(&rules, &text);
         let took = start.elapsed();
-        println!("{piece:?} {took:?}");
         assert!(took < Duration::from_secs(5), "{piece:?} took {took:?}");
     }
 }

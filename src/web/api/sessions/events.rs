@@ -15,7 +15,8 @@ use super::{
     super::{
         super::{
             error::Error,
-            extract::{CurrentUser, Owned},
+            extract::Owned,
+            guard::Pass,
             live::{Live, follow},
         },
         asks::AskBody,
@@ -49,14 +50,14 @@ use crate::{
 pub async fn stream(
     request: HttpRequest,
     app: Data<App>,
-    CurrentUser(user): CurrentUser,
+    pass: Pass,
     Owned(session): Owned<Session>,
 ) -> Result<HttpResponse, Error> {
     let last = request.headers().get("last-event-id");
     let last = last.and_then(|value| value.to_str().ok()).and_then(|text| text.trim().parse().ok());
     let id = session.id;
     let mut teller = Teller { session, waiting: HashMap::new() };
-    let events = follow(app.get_ref().clone(), user.id, id, last);
+    let events = follow(app.get_ref().clone(), pass, id, last);
     let beginning = futures_util::stream::iter([Ok(Bytes::from_static(b": connected\n\n"))]);
     let frames = events.filter_map(move |live| {
         let frame = match live {

@@ -112,7 +112,7 @@ pub async fn queue(app: Data<App>, Owned(session): Owned<Session>) -> Result<Htt
 
 /// Changes a prompt that waits
 #[utoipa::path(
-    patch, path = "/api/v1/queue/{id}", tag = "sessions", request_body = PromptToChange,
+    patch, path = "/api/v1/queue/{id}", tag = "queue", request_body = PromptToChange,
     responses((status = 204, description = "It is changed")),
 )]
 pub async fn edit(
@@ -126,7 +126,7 @@ pub async fn edit(
 
 /// Removes a prompt that waits
 #[utoipa::path(
-    delete, path = "/api/v1/queue/{id}", tag = "sessions",
+    delete, path = "/api/v1/queue/{id}", tag = "queue",
     responses((status = 204, description = "It is removed")),
 )]
 pub async fn remove(app: Data<App>, Owned(message): Owned<Message>) -> Result<HttpResponse, Error> {

@@ -3,7 +3,7 @@
 use tree_sitter::Node;
 
 use super::Source;
-use crate::domain::permission::shell::{word::Word, word::text_of};
+use crate::domain::permission::shell::word::{Word, text_of};
 
 /// Who sees an assignment: the shell alone, or the programs that it starts too.
 #[derive(Clone, Copy, PartialEq)]
