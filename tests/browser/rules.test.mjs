@@ -19,7 +19,7 @@ before(async () => {
   const folder = join(forge.roots, 'greeter');
   await makeProject(folder);
   project = await forge.api('POST', '/projects', { name: 'Greeter', path: folder });
-  await forge.api('POST', `/projects/${project.id}/trust`, { trust: 'trusted' });
+  await forge.api('POST', `/projects/${project.id}/trust`, { trust_status: 'trusted' });
 });
 after(async () => {
   await browser.stop();
