@@ -265,7 +265,19 @@ async fn page(app: &App, frame: Frame, whose: &Whose, shown: Shown) -> Result<Ht
             let global = ListPanel::of(frame.clone(), String::new(), &everybodys, &names);
             let global = Some(global.read_only());
             let project = view::ProjectName { id: project.id, name: project.name.clone() };
-            html(ProjectPage { frame, project, path, list, global, verdict, tools, tool, input })
+            let tab = "rules";
+            html(ProjectPage {
+                frame,
+                tab,
+                project,
+                path,
+                list,
+                global,
+                verdict,
+                tools,
+                tool,
+                input,
+            })
         }
     }
 }

@@ -19,9 +19,10 @@ pub(super) const TRIED: &[&str] =
     &["bash", "read", "edit", "write", "list", "glob", "grep", "web_fetch", "task", "skill"];
 
 #[derive(Template)]
-#[template(path = "rules/project.html")]
+#[template(path = "rules/of_project.html")]
 pub(super) struct ProjectPage {
     pub frame: Frame,
+    pub tab: &'static str,
     pub project: ProjectName,
     pub path: String,
     pub list: ListPanel,
