@@ -5,11 +5,12 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { Browser, inspect, signIn } from './support/browser.mjs';
+import { Browser, inspect } from './support/browser.mjs';
 import { Forge } from './support/forge.mjs';
 import { ScriptedModel, call, gate, say, think, usage } from './support/model.mjs';
 import { until } from './support/program.mjs';
 import { makeProject } from './support/project.mjs';
+import { signIn } from './support/steps.mjs';
 
 let browser;
 let forge;

@@ -8,6 +8,7 @@ const greet = '#!/bin/sh\nprintf "Hello, %s" "$1"\n';
 
 const files = {
   'AGENTS.md': 'Keep it short.\n',
+  'greet.py': 'def greet(name):\n    return "Hello, " + name\n',
   'greet.sh': greet,
   'notes.txt': 'Windows wrote this,\r\nwithout an end',
   'logo.bin': Buffer.from(Array.from({ length: 256 }, (_, byte) => byte)),
