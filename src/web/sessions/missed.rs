@@ -24,12 +24,14 @@ impl Painter {
         };
         match touched {
             Some(touched) => {
+                let mut rows = Vec::with_capacity(touched.len());
                 for message in touched {
-                    let row = messages::in_session(&self.app.db, self.session, message).await?;
-                    if let Some(row) = row {
-                        let whole = messages::whole(&self.app.db, row).await?;
-                        all.extend(self.article(scene, whole).await?);
-                    }
+                    rows.extend(messages::in_session(&self.app.db, self.session, message).await?);
+                }
+                rows.sort_by_key(|row| row.position);
+                for row in rows {
+                    let whole = messages::whole(&self.app.db, row).await?;
+                    all.extend(self.article(scene, whole).await?);
                 }
             }
             None => all.push(Message::html(self.timeline(scene).await?)),
