@@ -74,9 +74,9 @@ async fn main() -> anyhow::Result<()> {
             Command::Open(gate) => gates.named(&gate).open(),
             Command::Reached(gate) => {
                 let gate = gates.named(&gate);
+                let waiting = tokio::spawn(async move { gate.reached().await });
                 tokio::spawn(async move {
-                    gate.reached().await;
-                    println!("{done}");
+                    println!("{}", json!({"id": id, "reached": waiting.await.is_ok()}));
                 });
                 continue;
             }

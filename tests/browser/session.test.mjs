@@ -37,30 +37,35 @@ after(async () => {
 // Begins a session from its own page.
 async function begin(page, text) {
   await page.goto(`/projects/${project.id}/sessions/new`);
-  await page.getByLabel('Prompt').fill(text);
+  await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill(text);
   await page.getByRole('button', { name: 'Send' }).click();
   await page.waitForURL(/\/sessions\/\w{26}$/);
 }
 
 const idle = (page) => page.locator('#session-status [data-status="idle"]').waitFor();
 
-// What a page shows, without what htmx notes on it, what a reader has opened, and the clock.
+// What a page shows, line by line, without what htmx notes on it, what a reader has opened, and the
+// clock. The order of attributes says nothing.
 async function shown(page) {
   await page.locator('#live[data-htmx-powered]').waitFor({ state: 'attached' });
   return page.evaluate(() => {
-    const parts = ['#timeline', '#queue', '#fold-context', '#fold-todos', '#fold-changed', '#session-status', '#session-name', '#composer-acts', '#session-list', '#tray'];
-    const text = parts.map((part) => {
-      const copy = document.querySelector(part).cloneNode(true);
-      for (const it of [copy, ...copy.querySelectorAll('*')]) {
-        for (const name of ['open', 'data-htmx-powered', 'class', 'title']) {
-          if (name !== 'class') it.removeAttribute(name);
-          else if (it.getAttribute('class') === '') it.removeAttribute('class');
-        }
-        if (it.matches('time, [data-since]')) it.textContent = '';
+    const places = ['#timeline', '#queue', '#fold-context', '#fold-todos', '#fold-changed', '#session-status', '#session-delta', '#session-name', '#composer-acts', '#session-list', '#tray'];
+    const passing = ['open', 'data-htmx-powered', 'title', 'style'];
+    const lines = [];
+    const tell = (node, depth) => {
+      const say = (text) => lines.push(' '.repeat(depth) + text);
+      if (node.nodeType === Node.TEXT_NODE) {
+        const text = node.textContent.replace(/\s+/g, ' ').trim();
+        if (text) say(text);
       }
-      return copy.outerHTML;
-    });
-    return text.join('\n').replace(/\s+/g, ' ').replace(/> </g, '><');
+      if (node.nodeType !== Node.ELEMENT_NODE) return;
+      const attributes = [...node.attributes].filter((it) => !passing.includes(it.name));
+      const named = attributes.map(({ name, value }) => ` ${name}="${value}"`);
+      say(`<${node.localName}${named.filter((it) => it !== ' class=""').sort().join('')}>`);
+      if (!node.matches('time, [data-since]')) for (const it of node.childNodes) tell(it, depth + 1);
+    };
+    for (const place of places) tell(document.querySelector(place), 0);
+    return lines;
   });
 }
 
@@ -70,7 +75,7 @@ async function assertFresh(page, context) {
   await other.goto(page.url());
   const fresh = await shown(other);
   await other.close();
-  assert.equal(live, fresh);
+  assert.deepEqual(live, fresh);
 }
 
 test('a new session is begun, streams, and ends with the page of a fresh load', () =>
@@ -94,7 +99,7 @@ test('a new session is begun, streams, and ends with the page of a fresh load', 
     await model.push(call('bash', { command: 'python3 -c "from greet import greet; print(greet(1))"; false' }));
     await model.push(say('All done. The greeting is short now.'), usage(2200, 1800, 40));
 
-    await page.getByLabel('Prompt').fill('Make the greeting shorter.\nKeep the name.');
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Make the greeting shorter.\nKeep the name.');
     await page.getByRole('button', { name: 'Send' }).click();
     await page.waitForURL(/\/sessions\/\w{26}$/);
     await model.reached('middle');
@@ -104,13 +109,13 @@ test('a new session is begun, streams, and ends with the page of a fresh load', 
 
     // A draft and a thought that is open stay, whatever the stream brings.
     await page.locator('.reason summary').click();
-    await page.getByLabel('Prompt').fill('half a thought');
-    await page.getByLabel('Prompt').focus();
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('half a thought');
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).focus();
     await model.open('middle');
     const ask = page.locator('.ask');
     await ask.getByRole('heading', { name: 'Run this command?' }).waitFor();
-    assert.equal(await page.getByLabel('Prompt').inputValue(), 'half a thought');
-    assert.ok(await page.getByLabel('Prompt').evaluate((it) => it === document.activeElement));
+    assert.equal(await page.getByRole('textbox', { name: 'Prompt', exact: true }).inputValue(), 'half a thought');
+    assert.ok(await page.getByRole('textbox', { name: 'Prompt', exact: true }).evaluate((it) => it === document.activeElement));
     assert.ok(await page.locator('.reason details').evaluate((it) => it.open));
     await inspect(page, 'session-waiting');
     await assertFresh(page, page.context());
@@ -132,7 +137,7 @@ test('what is sent meanwhile waits, and steers', () =>
     await model.push(say('And the last.'));
     await begin(page, 'Begin');
     await model.reached('work');
-    const prompt = page.getByLabel('Prompt');
+    const prompt = page.getByRole('textbox', { name: 'Prompt', exact: true });
     await prompt.fill('Afterwards this');
     await prompt.press('Enter');
     await page.locator('#queue li', { hasText: 'Afterwards this' }).waitFor();
@@ -182,7 +187,8 @@ test('a connection that is cut in the middle loses and doubles nothing', () =>
 test('a stopped agent, another try and a failure are told', () =>
   browser.visit(forge, async (page) => {
     await signIn(page, ada);
-    await model.push({ fault: { status: 529, body: { error: { message: 'overloaded' } } } });
+    const overloaded = { fault: { status: 529, body: { error: { message: 'overloaded' } } } };
+    await model.push(overloaded, { header: { name: 'retry-after', value: '60' } });
     await model.push(say('Now it works, '), gate('stop'));
     await begin(page, 'Try');
     await page.locator('#retry').getByText('Trying again in').waitFor();
@@ -196,8 +202,8 @@ test('a stopped agent, another try and a failure are told', () =>
     await assertFresh(page, page.context());
 
     await model.push({ fault: { status: 401, body: { error: { message: 'no such key' } } } });
-    await page.getByLabel('Prompt').fill('Again');
-    await page.getByLabel('Prompt').press('Enter');
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Again');
+    await page.getByRole('textbox', { name: 'Prompt', exact: true }).press('Enter');
     await page.locator('.failure').getByText('What the provider said').waitFor();
     await inspect(page, 'session-failed');
     await assertFresh(page, page.context());
@@ -225,7 +231,7 @@ test('changes are shown and undone, and without scripts everything works too', (
     await signIn(other, ada);
     await other.goto(new URL(page.url()).pathname);
     await model.push(say('Hello without scripts.'));
-    await other.getByLabel('Prompt').fill('Say hello');
+    await other.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Say hello');
     await other.getByRole('button', { name: 'Send' }).click();
     await until('the answer is there', async () => {
       await other.reload();

@@ -9,7 +9,8 @@ export class ScriptedModel {
 
   static async start() {
     const model = new ScriptedModel();
-    model.program = new Program(built('FORGE_SCRIPTED_MODEL', 'examples/scripted-model'), []);
+    const file = built('FORGE_SCRIPTED_MODEL', 'examples/scripted-model');
+    model.program = new Program(file, [], { env: { RUST_BACKTRACE: '0' } });
     const [line] = await model.program.line(/^\{.*"url".*\}$/);
     Object.assign(model, JSON.parse(line));
     return model;
@@ -29,8 +30,9 @@ export class ScriptedModel {
   }
 
   // Ready when an answer has come to the gate.
-  reached(gate) {
-    return this.#command({ reached: gate });
+  async reached(gate) {
+    const { reached } = await this.#command({ reached: gate });
+    assert.ok(reached, `no answer has come to the gate ${gate}`);
   }
 
   async requests() {
