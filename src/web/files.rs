@@ -38,6 +38,12 @@ pub struct At {
     pub path: String,
 }
 
+/// Which file is asked for.
+#[derive(Debug, Deserialize)]
+pub struct AtFile {
+    path: String,
+}
+
 #[derive(Template)]
 #[template(path = "files/show.html")]
 struct Show {
@@ -138,7 +144,7 @@ pub async fn file(
     CurrentUser(user): CurrentUser,
     app: Data<App>,
     frame: Frame,
-    Query(At { path }): Query<At>,
+    Query(AtFile { path }): Query<AtFile>,
 ) -> Result<HttpResponse, Error> {
     let viewed = tree::read(&project.path, &path).await.map_err(not_shown)?;
     let (folder, name) = match path.rsplit_once('/') {
@@ -189,7 +195,7 @@ pub async fn file(
 /// `GET /projects/{id}/raw`: the bytes of a file, to keep. No browser takes them for a page.
 pub async fn raw(
     Owned(project): Owned<Project>,
-    Query(At { path }): Query<At>,
+    Query(AtFile { path }): Query<AtFile>,
 ) -> Result<HttpResponse, Error> {
     let file = tree::open(&project.path, &path).await.map_err(not_shown)?;
     let name = path.rsplit('/').next().unwrap_or_default();

@@ -14,7 +14,8 @@ use super::{
 };
 use crate::{
     app::App,
-    domain::{ids::ProjectId, trust::Trust},
+    domain::{ask::Question, ids::ProjectId, trust::Trust},
+    engine::sessions::AGENTS,
     store::{
         asks,
         entity::{ask::Model as Ask, provider::Model as Provider, session::Model as Session},
@@ -22,8 +23,6 @@ use crate::{
     },
 };
 
-/// Agents that a person can begin a session with.
-const AGENTS: &[&str] = &["build", "plan"];
 /// Asks that are shown at once.
 const ASKS: u64 = 50;
 /// Sessions that are shown as recent.
@@ -157,23 +156,38 @@ pub fn choices(providers: &[Provider]) -> Vec<Choice> {
 }
 
 fn waiting(ask: &Ask, sessions: &[Session], projects: &HashMap<ProjectId, String>) -> Waiting {
-    let text = |key: &str| ask.data.get(key).and_then(Value::as_str).map(str::to_owned);
+    let question = serde_json::from_value::<Question>(ask.data.clone()).ok();
     let session = sessions.iter().find(|session| session.id == ask.session_id);
     let place = session.map(|session| match projects.get(&session.project_id) {
         Some(project) => format!("{project} · {}", session.name),
         None => session.name.clone(),
     });
-    let title = text("title").unwrap_or_else(|| match text("tool") {
-        Some(tool) => format!("Use {tool}"),
-        None => "Asks for your permission".into(),
-    });
+    let title = match question.as_ref().map(|question| question.tool.as_str()) {
+        Some("bash") => "Run".to_owned(),
+        Some("read") => "Read".to_owned(),
+        Some("edit") => "Edit".to_owned(),
+        Some("write") => "Write".to_owned(),
+        Some(tool) => format!("Use {tool} on"),
+        None => "Asks for your permission".to_owned(),
+    };
     Waiting {
         id: ask.id.to_string(),
         session: ask.session_id.to_string(),
         title,
-        subject: text("subject"),
+        subject: question.map(|question| cut(&question.subject)),
         place,
         moment: moment(ask.created_at),
         day: day(ask.created_at),
     }
+}
+
+/// The beginning of what an ask is about: a command can be a whole script.
+fn cut(subject: &str) -> String {
+    const MOST: usize = 120;
+    let line = subject.lines().next().unwrap_or_default();
+    let mut text: String = line.chars().take(MOST).collect();
+    if text.len() < subject.trim_end().len() {
+        text.push('…');
+    }
+    text
 }

@@ -7,18 +7,50 @@
 use std::{borrow::Cow, collections::HashSet, ops::Range, sync::LazyLock};
 
 use ammonia::{Builder, UrlRelative};
-use pulldown_cmark::{CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd};
+use pulldown_cmark::{
+    CodeBlockKind, CowStr, Event, HeadingLevel, LinkType, Options, Parser, Tag, TagEnd,
+};
 
+use super::highlight::{self, Language};
 use crate::domain::text::cut;
 
 /// The longest text that is drawn, in bytes.
 pub const LONGEST: usize = 256 << 10;
+/// The longest block of code that is coloured, in bytes.
+const COLOURED: usize = 16 << 10;
 /// Blocks and emphasis may lie in each other so deep.
 const DEEPEST: usize = 40;
 
 /// A text as HTML.
 pub fn html(text: &str) -> String {
     draw(text, Breaks::Soft)
+}
+
+/// The same with coloured code, for a text that does not grow any more.
+pub async fn coloured(text: &str) -> String {
+    const BEGIN: &str = "<pre tabindex=\"0\"><code";
+    let html = html(text);
+    let mut rest = html.as_str();
+    let mut out = String::with_capacity(html.len() * 2);
+    // Blocks come in the order of the text. In text, `<` is never bare.
+    for (language, code) in code_blocks(cut(text, LONGEST)) {
+        let Some((before, from)) = rest.split_once(BEGIN) else { break };
+        let Some((attributes, from)) = from.split_once('>') else { break };
+        let Some((plain, after)) = from.split_once("</code>") else { break };
+        out.extend([before, BEGIN, attributes, ">"]);
+        if language.is_empty() || code.len() > COLOURED {
+            out.push_str(plain);
+        } else {
+            for line in highlight::lines(&code, Language::Named(&language)).await.iter() {
+                out.push_str(line);
+                out.push('\n');
+            }
+        }
+        out.push_str("</code>");
+        rest = after;
+    }
+    out.push_str(rest);
+    out
 }
 
 /// The same for what a person typed: the end of a line is one.
@@ -91,6 +123,32 @@ fn events(text: &str, breaks: Breaks) -> impl Iterator<Item = Event<'_>> {
             _ => Some(event),
         }
     })
+}
+
+/// The language and the text of each block of code.
+fn code_blocks(text: &str) -> Vec<(String, String)> {
+    let mut blocks = Vec::new();
+    let mut inside = false;
+    for event in events(text, Breaks::Soft) {
+        match event {
+            Event::Start(Tag::CodeBlock(kind)) => {
+                inside = true;
+                let language = match &kind {
+                    CodeBlockKind::Fenced(info) => info.split(' ').next().unwrap_or_default(),
+                    CodeBlockKind::Indented => "",
+                };
+                blocks.push((language.to_owned(), String::new()));
+            }
+            Event::End(TagEnd::CodeBlock) => inside = false,
+            Event::Text(text) if inside => {
+                if let Some((_, code)) = blocks.last_mut() {
+                    code.push_str(&text);
+                }
+            }
+            _ => {}
+        }
+    }
+    blocks
 }
 
 fn link(dest_url: CowStr<'_>) -> Event<'_> {
@@ -302,6 +360,20 @@ mod tests {
         }
         assert!(!html.contains("style="), "{html}");
         assert!(!super::html("```a\tbtn\nx\n```").contains("btn\""));
+    }
+
+    #[tokio::test]
+    async fn code_is_coloured_and_stays_text() {
+        let text = "```rust\nfn a() {}\n```\n\n    <b>plain\n\n> ```html\n> <script>x</script>\n> ```\n\n```\nlast\n```";
+        let html = coloured(text).await;
+        assert!(
+            html.contains(r#"<code class="language-rust"><span class="hl-k">fn</span>"#),
+            "{html}"
+        );
+        assert!(html.contains("&lt;b&gt;plain"), "{html}");
+        assert!(html.contains("<code>last\n</code>"), "{html}");
+        assert!(html.contains("script") && !html.contains("<script"), "{html}");
+        assert_eq!(coloured("no `code`").await, super::html("no `code`"));
     }
 
     #[test]

@@ -4,9 +4,10 @@ import assert from 'node:assert/strict';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 
-import { Browser, inspect, signIn } from './support/browser.mjs';
+import { Browser, inspect } from './support/browser.mjs';
 import { Forge } from './support/forge.mjs';
 import { makeProject } from './support/project.mjs';
+import { signIn } from './support/steps.mjs';
 
 let browser;
 let forge;
@@ -18,7 +19,7 @@ before(async () => {
   const folder = join(forge.roots, 'greeter');
   await makeProject(folder);
   project = await forge.api('POST', '/projects', { name: 'Greeter', path: folder });
-  await forge.api('POST', `/projects/${project.id}/trust`, { trust: 'trusted' });
+  await forge.api('POST', `/projects/${project.id}/trust`, { trust_status: 'trusted' });
 });
 after(async () => {
   await browser.stop();

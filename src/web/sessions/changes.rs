@@ -5,21 +5,18 @@ use askama::Template;
 use serde::Deserialize;
 
 use super::{
-    diffs,
-    split::{self, SplitHunk},
+    file_view::{FileView, Layout},
     timeline::text_of,
-    view::DiffView,
-    words::{Moment, anchor, count},
+    words::{Moment, count},
 };
 use crate::{
     app::App,
     domain::{
         ids::MessageId,
         message::Role,
-        session::FileStatus,
         undo::{Conflict, Force, Reason},
     },
-    engine::{snapshots::FileDiff, undo},
+    engine::undo,
     store::{
         self,
         entity::{message::Model as Message, session::Model as Session},
@@ -53,20 +50,6 @@ struct Changes {
     prompts: Vec<PromptRow>,
     undone: bool,
     refused: Option<RefusedUndo>,
-}
-
-struct FileView {
-    anchor: String,
-    folder: String,
-    file: String,
-    path: String,
-    letter: &'static str,
-    title: &'static str,
-    additions: u32,
-    deletions: u32,
-    not_kept: bool,
-    diff: DiffView,
-    split: Vec<SplitHunk>,
 }
 
 #[derive(Clone)]
@@ -182,7 +165,10 @@ async fn page(
         Some(message) => Some(answer_to(app, message).await?),
         None => None,
     };
-    let split = shown.view.as_deref() == Some("split");
+    let layout = match shown.view.as_deref() {
+        Some("split") => Layout::Split,
+        _ => Layout::Unified,
+    };
     let files: Vec<FileView> = match only {
         // Nothing answered it, so nothing was changed.
         Some(None) => Vec::new(),
@@ -190,7 +176,7 @@ async fn page(
         None => undo::diff(&app.engine, &session, None).await?,
     }
     .into_iter()
-    .map(|file| view(file, split))
+    .map(|file| FileView::of(file, layout))
     .collect();
     let message = match message {
         Some(message) => Some(prompt_row(messages::whole(&app.db, message).await?)),
@@ -204,7 +190,7 @@ async fn page(
         project: project.name,
         name: session.name,
         active: session.status.is_active(),
-        split,
+        split: layout == Layout::Split,
         additions: files.iter().map(|file| file.additions).sum(),
         deletions: files.iter().map(|file| file.deletions).sum(),
         files,
@@ -213,33 +199,6 @@ async fn page(
         message,
         refused,
     })
-}
-
-fn view(file: FileDiff, split: bool) -> FileView {
-    let (letter, title) = match file.status {
-        FileStatus::Added => ("A", "Added"),
-        FileStatus::Modified => ("M", "Modified"),
-        FileStatus::Deleted => ("D", "Deleted"),
-    };
-    let mut diff = diffs::view(&file.path, file.diff, usize::MAX);
-    diff.binary |= file.binary;
-    let (folder, name) = match file.path.rsplit_once('/') {
-        Some((folder, name)) => (format!("{folder}/"), name.to_owned()),
-        None => (String::new(), file.path.clone()),
-    };
-    FileView {
-        anchor: anchor(&file.path),
-        folder,
-        file: name,
-        letter,
-        title,
-        additions: file.additions,
-        deletions: file.deletions,
-        not_kept: file.not_kept,
-        split: if split { split::hunks(&diff) } else { Vec::new() },
-        path: file.path,
-        diff,
-    }
 }
 
 /// The newest prompts of a session, newest first.

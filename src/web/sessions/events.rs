@@ -5,7 +5,6 @@
 
 use actix_web::{
     HttpRequest, HttpResponse,
-    http::header,
     web::{Bytes, Data},
 };
 use futures_util::{Stream, StreamExt as _};
@@ -31,6 +30,7 @@ use crate::{
         messages,
     },
     web::{
+        api::sessions::events::event_stream,
         error::Error,
         extract::{Owned, Query},
         guard::Pass,
@@ -70,12 +70,7 @@ pub async fn stream(
     };
     let beginning = futures_util::stream::iter([Ok(Bytes::from_static(b": connected\n\n"))]);
     let messages = messages(painter, pass, last.or(seq)).map(Ok::<_, Error>);
-    Ok(HttpResponse::Ok()
-        .content_type("text/event-stream")
-        .insert_header((header::CACHE_CONTROL, "no-store, no-transform"))
-        .insert_header((header::CONTENT_ENCODING, "identity"))
-        .insert_header(("x-accel-buffering", "no"))
-        .streaming(beginning.chain(messages)))
+    Ok(event_stream().streaming(beginning.chain(messages)))
 }
 
 /// What is sent, until the person may not watch any more.

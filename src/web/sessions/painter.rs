@@ -1,7 +1,5 @@
 //! Draws what happens in a session as pieces of its page, for one who watches.
 
-use std::collections::BTreeSet;
-
 use anyhow::Context as _;
 use askama::Template as _;
 use chrono::{DateTime, Utc};
@@ -50,7 +48,8 @@ pub struct Painter {
     pub open: Vec<Growth>,
 }
 
-type Messages = anyhow::Result<Vec<Message>>;
+/// What is sent in order.
+pub type Messages = anyhow::Result<Vec<Message>>;
 
 impl Painter {
     /// The session as it stands, with what its messages are drawn with.
@@ -108,7 +107,7 @@ impl Painter {
         if message.role == Role::User {
             return self.prompt(&mut scene, message).await;
         }
-        match scene.part(row) {
+        match scene.part(row).await {
             Some(view) => self.part(message.id, &view),
             None => Ok(vec![Message::html(oob::remove(&format!("part-{id}")))]),
         }
@@ -228,10 +227,12 @@ impl Painter {
         let Some(answer) = self.answer().await? else { return Ok(Vec::new()) };
         let session_id = &self.session.to_string();
         let left = retry.next_at.signed_duration_since(self.now()).num_seconds().max(1);
+        // What happened; what to do about it is being done.
+        let reason = retry.reason.split_inclusive(". ").next().unwrap_or_default().trim_end();
         let fragment = RetryFragment {
             frame: &self.frame,
             session_id,
-            reason: &retry.reason,
+            reason,
             until: Moment::of(retry.next_at).exact,
             seconds: left,
             attempt: retry.attempt,
@@ -240,62 +241,6 @@ impl Painter {
         let waits = Sign { state: "retrying", icon: "clock", label: "Retrying" };
         let html = oob::morph(&fragment.render()?) + &self.sign(waits)?;
         Ok(vec![Message::html(oob::place(&parent, "li", "retry-part")), Message::html(html)])
-    }
-
-    /// What changed on the page since a change, drawn whole where that is safer.
-    pub async fn since(&mut self, scene: &mut Scene, seq: Option<i64>) -> Messages {
-        let floor = scene.session.seq;
-        let ids: Vec<String> = self.open.iter().map(|part| format!("part-{}", part.id)).collect();
-        let mut all = vec![Message::html(oob::remove_live(&ids))];
-        let touched = match seq.filter(|seq| *seq <= floor) {
-            Some(seq) => self.touched(seq).await?,
-            None => None,
-        };
-        match touched {
-            Some(touched) => {
-                for message in touched {
-                    let row = messages::in_session(&self.app.db, self.session, message).await?;
-                    if let Some(row) = row {
-                        let whole = messages::whole(&self.app.db, row).await?;
-                        all.extend(self.article(scene, whole).await?);
-                    }
-                }
-            }
-            None => all.push(Message::html(self.timeline(scene).await?)),
-        }
-        let session = &scene.session;
-        let mut html = self.queue(session).await?;
-        if seq != Some(floor) {
-            html.push_str(&oob::text("session-name", &session.name));
-            html.push_str(&self.status(session).await?);
-            html.push_str(&self.totals(session).await?);
-            html.push_str(&self.todos().await?);
-            html.push_str(&self.tray().await?);
-        }
-        all.push(Message { id: Some(floor), event: None, html });
-        Ok(all)
-    }
-
-    /// The answers that changed since. `None` where the timeline itself did: a prompt was sent, and
-    /// with it others may have gone.
-    async fn touched(&self, seq: i64) -> anyhow::Result<Option<BTreeSet<MessageId>>> {
-        const MOST: u64 = 500;
-        let db = &self.app.db;
-        let (changed, parts) = messages::changed_since(db, self.session, seq, MOST).await?;
-        let prompted = changed.iter().any(|row| row.role == Role::User && row.queued.is_none());
-        if prompted || (changed.len() + parts.len()) as u64 >= MOST {
-            return Ok(None);
-        }
-        let mut touched: BTreeSet<MessageId> = changed.iter().map(|row| row.id).collect();
-        touched.extend(parts.iter().map(|row| row.message_id));
-        for ask in asks::changed_since(db, self.session, seq).await? {
-            let part = messages::part(db, ask.part_id).await?;
-            touched.extend(part.map(|part| part.message_id));
-        }
-        for queued in messages::queued(db, self.session).await? {
-            touched.remove(&queued.message.id);
-        }
-        Ok(Some(touched))
     }
 
     fn now(&self) -> DateTime<Utc> {

@@ -3,17 +3,12 @@
 use std::collections::HashMap;
 
 use super::{
-    diffs, tool,
-    view::{
-        Always, AnswerView, Article, AskView, Body, DiffView, Ending, FailureView, PartView,
-        PatchLine, PromptView,
-    },
+    question, tool,
+    view::{AnswerView, Article, Body, Ending, FailureView, PartView, PatchLine, PromptView},
     words::{Moment, money, number, short, took},
 };
 use crate::{
     domain::{
-        ask::Question,
-        diff::{self, Bounds},
         ids::UserId,
         message::{Part, Role, Step, ToolStatus},
         session::{Failure, SessionStatus},
@@ -34,8 +29,8 @@ use crate::{
 pub const MESSAGES: u64 = 60;
 /// Parts that a page shows at once, as long as that leaves it a message.
 const PARTS: usize = 300;
-/// Bytes of a subject or of a new file that an ask shows.
-const SUBJECT: usize = 8 << 10;
+/// Bytes of a provider's own words that are shown.
+const SAID: usize = 8 << 10;
 
 /// What is known besides the messages themselves.
 pub struct Scene {
@@ -69,7 +64,7 @@ impl Scene {
             let grows = open.iter().position(|view| view.id == row.id.to_string());
             match grows {
                 Some(at) => views.push(open.remove(at)),
-                None => views.extend(self.part(row)),
+                None => views.extend(self.part(row).await),
             }
         }
         views.append(&mut open);
@@ -100,18 +95,18 @@ impl Scene {
     }
 
     /// Draws a part of an answer. Nothing where there is nothing to see.
-    pub fn part(&self, row: PartRow) -> Option<PartView> {
+    pub async fn part(&self, row: PartRow) -> Option<PartView> {
         let id = row.id.to_string();
         let mut status = "done";
         let body = match Part::read(&row.kind, row.data) {
             Ok(Part::Text(text)) if text.text.trim().is_empty() => return None,
-            Ok(Part::Text(text)) => Body::Prose(markdown::html(&text.text)),
+            Ok(Part::Text(text)) => Body::Prose(markdown::coloured(&text.text).await),
             Ok(Part::Reasoning(thought)) if thought.text.trim().is_empty() => return None,
             Ok(Part::Reasoning(thought)) => Body::Reason(markdown::html(&thought.text)),
             Ok(Part::Tool(call)) => {
                 let asked = self.asks.iter().find(|ask| ask.part_id == row.id);
                 match asked.filter(|_| call.status == ToolStatus::Pending) {
-                    Some(ask) => Body::Ask(Box::new(self.ask(ask))),
+                    Some(ask) => Body::Ask(Box::new(question::view(ask, &self.project))),
                     None => {
                         let (state, view) = tool::view(&id, *call);
                         status = state;
@@ -131,48 +126,6 @@ impl Scene {
             Err(err) => Body::Unreadable(format!("This cannot be shown: {err}.")),
         };
         Some(PartView { id, status, live: false, body })
-    }
-
-    fn ask(&self, ask: &Ask) -> AskView {
-        let question: Question = serde_json::from_value(ask.data.clone()).unwrap_or(Question {
-            version: 1,
-            tool: String::new(),
-            subject: String::new(),
-            input: serde_json::Value::Null,
-            reasons: Vec::new(),
-            always: Vec::new(),
-            because: String::new(),
-        });
-        let (title, what, label) = match question.tool.as_str() {
-            "bash" => ("Run this command?", "Command", "Commands that match"),
-            "write" | "edit" => ("Change this file?", "Path", "Paths that match"),
-            "read" => ("Read this file?", "Path", "Paths that match"),
-            "list" | "glob" | "grep" => ("Look into this folder?", "Path", "Paths that match"),
-            _ => ("Allow this call?", "Call", "Calls that match"),
-        };
-        let change = change(&question);
-        let mut rules = question.always.into_iter();
-        let always = rules.next().map(|first| Always {
-            label,
-            project: self.project.clone(),
-            pattern: first.pattern,
-            also: rules.map(|rule| format!("{} {}", rule.tool, rule.pattern)).collect(),
-        });
-        let because = match question.because.is_empty() {
-            true => "No rule allows it.".to_owned(),
-            false => question.because,
-        };
-        AskView {
-            id: ask.id.to_string(),
-            title,
-            what,
-            subject: cut(&question.subject, SUBJECT).to_owned(),
-            at: Moment::of(ask.created_at),
-            because,
-            reasons: question.reasons,
-            change,
-            always,
-        }
     }
 
     async fn name(&mut self, db: &Db, user: Option<UserId>) -> Result<String, DbErr> {
@@ -247,20 +200,8 @@ fn ending(message: &Message, failure: Failure) -> Ending {
         None => (failure.message.trim_end_matches('.').to_owned(), String::new()),
     };
     let provider = matches!(failure.code.as_str(), "auth" | "provider");
-    let said = failure.provider_message.map(|text| cut(&text, SUBJECT).to_owned());
+    let said = failure.provider_message.map(|text| cut(&text, SAID).to_owned());
     Ending::Failed(FailureView { id: message.id.to_string(), title, advice, said, provider })
-}
-
-/// What an edit that is asked about would change.
-fn change(question: &Question) -> Option<DiffView> {
-    let text = |name: &str| question.input[name].as_str().map(|text| cut(text, SUBJECT));
-    let (before, after) = match question.tool.as_str() {
-        "edit" => (text("old_string")?, text("new_string")?),
-        "write" => ("", text("content")?),
-        _ => return None,
-    };
-    let diff = diff::lines(before.as_bytes(), after.as_bytes(), Bounds::default());
-    Some(diffs::view(&question.subject, diff, diffs::IN_TIMELINE))
 }
 
 /// What a step took and cost.

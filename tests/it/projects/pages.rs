@@ -12,6 +12,7 @@ use forge::{
 use serde_json::json;
 
 use super::*;
+use crate::support::session::waiting;
 
 async fn provider(app: &TestApp, models: &[&str]) -> ProviderId {
     let now = app.app.clock.now();
@@ -92,6 +93,25 @@ async fn the_home_page_shows_what_runs_and_what_ran_of_ones_own() {
     assert!(live.body.starts_with("<div class=\"columns\" id=\"live\""), "{}", live.body);
     assert!(live.body.contains("At &#60;work&#62;") && live.body.contains("Long done"));
     assert!(!live.body.contains("Of Bob") && !live.body.contains("birch"));
+}
+
+#[actix_web::test]
+async fn what_waits_is_counted_and_answered_from_the_home_page() {
+    let app = TestApp::start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    provider(&app, &["m"]).await;
+    let made = waiting(&app, &alice).await;
+    let page = alice.get("/").await.assert_ok();
+    for words in [
+        format!("id=\"ask-{}\"", made.ask),
+        format!("href=\"/sessions/{}#ask-{}\"", made.session.id, made.ask),
+        format!("action=\"/asks/{}\"", made.ask),
+        "aria-label=\"1 ask waits for you\"".to_owned(),
+    ] {
+        assert!(page.body.contains(&words), "{words}: {}", page.body);
+    }
+    let theirs = bob.get("/").await.assert_ok();
+    assert!(!theirs.body.contains(&made.ask.to_string()));
 }
 
 #[actix_web::test]

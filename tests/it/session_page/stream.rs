@@ -90,7 +90,7 @@ async fn whoever_comes_back_is_given_what_changed() {
     assert_eq!(drawn(&answer.html), drawn(&fresh), "the same partial draws both");
     let side = stream.until(&["id=\"fold-context\"", "id=\"session-status\""]).await;
     assert!(side.id == Some(session.seq) && side.id > Some(seen));
-    assert!(side.html.contains("data-waiting=\"0\""), "{}", side.html);
+    assert!(side.html.contains("aria-label=\"0 asks wait for you\""), "{}", side.html);
 
     // A prompt in between may have taken others away: the timeline comes whole.
     stage.model.push(Script::text("Two."));

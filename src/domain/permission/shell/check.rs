@@ -105,8 +105,8 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
             let digits = text.chars().all(|it| it.is_ascii_digit()) && starts_word;
             let descriptor = matches!(next, Some('<' | '>')) && (digits || text.ends_with('}'));
             let comment = starts_word && text.starts_with('#');
-            !(descriptor || comment || expands(text, Inside::Word))
-                && !(node.kind() == "word" && has_space(text))
+            let torn = node.kind() == "word" && has_space(text);
+            !(descriptor || comment || torn || expands(text, Inside::Word))
         }
         _ => true,
     }
