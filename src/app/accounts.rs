@@ -15,7 +15,7 @@ use crate::{
     store::{
         DbErr, api_tokens,
         entity::{sign_in::Model as SignIn, user::Model as User},
-        sign_ins,
+        sessions, sign_ins,
         users::{self, Refused, Taken},
     },
 };
@@ -144,6 +144,11 @@ pub async fn change(
         sign_ins::delete_of(&app.db, id).await?;
     }
     app.engine.hub.rights_changed(id);
+    if user.disabled_at.is_some() {
+        for session in sessions::active(&app.db, id).await? {
+            app.engine.runs.abort(session.id).await;
+        }
+    }
     let before = before.unwrap_or_else(|| user.clone());
     let mut detail = differences(&before, &user);
     if new_password {

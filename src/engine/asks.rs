@@ -6,6 +6,7 @@ use super::{
     Engine,
     refused::Refused,
     runner::{self, Begin, Decided, News},
+    to_its_end,
 };
 use crate::{
     domain::{
@@ -38,6 +39,16 @@ pub async fn answer(
     by: &User,
     answered: Answered,
 ) -> Result<(), Refused> {
+    let (engine, by) = (engine.clone(), by.clone());
+    to_its_end(async move { take(&engine, ask, &by, answered).await }).await
+}
+
+async fn take(
+    engine: &Arc<Engine>,
+    ask: Ask,
+    by: &User,
+    answered: Answered,
+) -> Result<(), Refused> {
     let message =
         answered.message.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if message.as_ref().is_some_and(|text| text.len() > MESSAGE_MAX) {
@@ -60,6 +71,7 @@ pub async fn answer(
     let status = if allowed { AskStatus::Allowed } else { AskStatus::Denied };
     let decision = Decision { status, reply, by: Some(by.id), at: engine.clock.now() };
     let (session, part) = (ask.session_id, ask.part_id);
+    let _moment = engine.runs.moment(session).await;
     let Some(stored) = store::asks::decide(&engine.db, ask, decision).await? else {
         return Err(Refused::Conflict(
             "This was answered already, or the agent no longer waits for it.".into(),
@@ -70,7 +82,6 @@ pub async fn answer(
         save(engine, session, by, rule).await?;
     }
     let decided = Decided { part, allowed, message, login: by.login.clone() };
-    let _moment = engine.runs.moment().await;
     if !engine.runs.tell(session, News::Decided(decided.clone())) {
         // The server was started anew while the agent waited.
         runner::start(engine, session, Begin::Answered(decided));

@@ -94,3 +94,13 @@ impl Engine {
         self.config.data.dir.join("outputs").join(session.to_string())
     }
 }
+
+/// Does something to its end, even if whoever asked for it hangs up: what is stored must be acted on.
+pub(crate) async fn to_its_end<T: Send + 'static>(
+    work: impl Future<Output = Result<T, refused::Refused>> + Send + 'static,
+) -> Result<T, refused::Refused> {
+    let done = tokio::spawn(work).await;
+    done.unwrap_or_else(|err| {
+        Err(refused::Refused::Inside(anyhow::anyhow!("work ended early: {err}")))
+    })
+}

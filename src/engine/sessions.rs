@@ -2,7 +2,7 @@
 
 use std::sync::Arc;
 
-use super::{Engine, refused::Refused, runner};
+use super::{Engine, refused::Refused, runner, to_its_end};
 use crate::{
     domain::{
         ids::{MessageId, PartId, SessionId},
@@ -126,10 +126,21 @@ pub async fn prompt(
     text: &str,
     when: Queued,
 ) -> Result<Sent, Refused> {
-    let text = check_prompt(text)?;
-    let _moment = engine.runs.moment().await;
-    let session =
-        store::sessions::with_project(&engine.db, session.id).await?.ok_or(Refused::Gone)?.0;
+    let text = check_prompt(text)?.to_owned();
+    let (engine, user, session) = (engine.clone(), user.clone(), session.id);
+    to_its_end(async move { take(&engine, &user, session, &text, when).await }).await
+}
+
+/// Takes a prompt that is fit to be sent.
+async fn take(
+    engine: &Arc<Engine>,
+    user: &User,
+    session: SessionId,
+    text: &str,
+    when: Queued,
+) -> Result<Sent, Refused> {
+    let _moment = engine.runs.moment(session).await;
+    let session = store::sessions::with_project(&engine.db, session).await?.ok_or(Refused::Gone)?.0;
     let busy = engine.runs.is_running(session.id) || session.status.is_active();
     let now = engine.clock.now();
     if busy && messages::queued(&engine.db, session.id).await?.len() >= QUEUE_MAX {
@@ -216,8 +227,14 @@ pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refu
 
 /// Removes a session; what runs in it is stopped first.
 pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refused> {
-    engine.runs.abort(session.id).await;
-    store::sessions::delete(&engine.db, session.id).await?;
+    loop {
+        engine.runs.abort(session.id).await;
+        let _moment = engine.runs.moment(session.id).await;
+        if !engine.runs.is_running(session.id) {
+            store::sessions::delete(&engine.db, session.id).await?;
+            break;
+        }
+    }
     engine.files.forget(session.id);
     engine.hub.resync(session.id);
     let outputs = engine.outputs_of(session.id);
@@ -236,7 +253,7 @@ pub async fn edit_queued(
     text: Option<&str>,
     kind: Option<Queued>,
 ) -> Result<(), Refused> {
-    let _moment = engine.runs.moment().await;
+    let _moment = engine.runs.moment(message.session_id).await;
     let now = engine.clock.now();
     let waiting = messages::queued(&engine.db, message.session_id).await?;
     let Some(mut whole) = waiting.into_iter().find(|it| it.message.id == message.id) else {
@@ -264,6 +281,7 @@ pub async fn edit_queued(
 
 /// Removes a prompt that waits.
 pub async fn remove_queued(engine: &Engine, message: Message) -> Result<(), Refused> {
+    let _moment = engine.runs.moment(message.session_id).await;
     if !messages::delete_queued(&engine.db, message.id).await? {
         return Err(Refused::Conflict("The prompt was sent in the meantime.".into()));
     }

@@ -6,6 +6,7 @@ use super::{
     Engine,
     refused::Refused,
     snapshots::{FileDiff, SnapshotsError, Undone},
+    to_its_end,
 };
 use crate::{
     domain::{ids::MessageId, undo::Force},
@@ -25,10 +26,14 @@ pub async fn undo(
     from: &Message,
     force: Force,
 ) -> Result<Undone, Refused> {
-    let _moment = engine.runs.moment().await;
-    let root = at_rest(engine, session).await?;
-    let undone = engine.snapshots.undo(session, &root, from, force).await;
-    told(engine, session, undone.map_err(refused)?).await
+    let (engine, session, from) = (engine.clone(), session.clone(), from.clone());
+    to_its_end(async move {
+        let _moment = engine.runs.moment(session.id).await;
+        let root = at_rest(&engine, &session).await?;
+        let undone = engine.snapshots.undo(&session, &root, &from, force).await;
+        told(&engine, &session, undone.map_err(refused)?).await
+    })
+    .await
 }
 
 /// Brings back what was undone.
@@ -37,10 +42,14 @@ pub async fn redo(
     session: &Session,
     force: Force,
 ) -> Result<Undone, Refused> {
-    let _moment = engine.runs.moment().await;
-    let root = at_rest(engine, session).await?;
-    let undone = engine.snapshots.redo(session, &root, force).await;
-    told(engine, session, undone.map_err(refused)?).await
+    let (engine, session) = (engine.clone(), session.clone());
+    to_its_end(async move {
+        let _moment = engine.runs.moment(session.id).await;
+        let root = at_rest(&engine, &session).await?;
+        let undone = engine.snapshots.redo(&session, &root, force).await;
+        told(&engine, &session, undone.map_err(refused)?).await
+    })
+    .await
 }
 
 /// What a session, or one of its messages, changed.

@@ -99,6 +99,17 @@ pub async fn active_in(db: &Db, project: ProjectId) -> Result<Vec<SessionId>, Db
         .await
 }
 
+/// The ids of all sessions of a project.
+pub async fn ids_of(db: &Db, project: ProjectId) -> Result<Vec<SessionId>, DbErr> {
+    session::Entity::find()
+        .select_only()
+        .column(session::Column::Id)
+        .filter(session::COLUMN.project_id.eq(project))
+        .into_tuple()
+        .all(db.read())
+        .await
+}
+
 /// Every session that some run has left in the middle; for the start of the server.
 pub async fn left_running(db: &Db) -> Result<Vec<Session>, DbErr> {
     session::Entity::find()

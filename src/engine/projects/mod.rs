@@ -108,7 +108,17 @@ impl Projects {
             return Err(RemoveError::AtWork(active));
         }
         let kept = self.kept(&project).await?;
+        let gone = sessions::ids_of(&self.db, project.id).await?;
         projects::delete(&self.db, project).await?;
+        for session in gone {
+            let outputs = self.config.data.dir.join("outputs").join(session.to_string());
+            match tokio::fs::remove_dir_all(&outputs).await {
+                Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
+                    tracing::warn!(%session, "removing outputs: {err}");
+                }
+                Ok(()) | Err(_) => {}
+            }
+        }
         Ok(kept)
     }
 

@@ -236,11 +236,38 @@ impl Run {
             veil: self.gate.veil(),
             cancel: self.reins.cancel.clone(),
         };
+        if let Some(refused) = self.refused_by_now(call) {
+            return std::future::ready(CallEnd { call: index, outcome: refused, todos: None })
+                .boxed();
+        }
+        // A task of its own: it goes on while the run waits for the database, which it may hold.
+        let work = tokio::spawn(job.run());
         async move {
-            let (outcome, todos) = job.run().await;
+            let (outcome, todos) = work.await.unwrap_or_else(|err| {
+                tracing::error!("a tool failed inside: {err}");
+                let error = Some("The tool failed inside. Try another way.".to_owned());
+                (Outcome { error, ..Outcome::default() }, None)
+            });
             CallEnd { call: index, outcome, todos }
         }
         .boxed()
+    }
+
+    /// What is told of a call that no person has approved and that the rules, as they are by now,
+    /// do not let pass any more: it may have waited for long behind an ask.
+    fn refused_by_now(&self, call: &RunningCall) -> Option<Outcome> {
+        let approved = call.call.verdict.as_ref().is_some_and(|it| it.answered_by.is_some());
+        if approved {
+            return None;
+        }
+        let judged = self.gate.judge(&call.call.tool, &call.subjects);
+        (judged.gate != Gate::Allow).then(|| Outcome {
+            error: Some(format!(
+                "The rules have changed while this call waited ({}). Make it again if it is needed.",
+                judged.because
+            )),
+            ..Outcome::default()
+        })
     }
 
     /// Puts what became of a call into its row.

@@ -26,8 +26,8 @@ use crate::domain::ids::{PartId, SessionId};
 #[derive(Default)]
 pub struct Runs {
     running: Mutex<HashMap<SessionId, Handle>>,
-    /// Held while it is decided whether a prompt starts a run or waits for one.
-    moment: tokio::sync::Mutex<()>,
+    /// One for each session, held while it is decided whether a prompt starts a run or waits.
+    moments: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
 }
 
 #[derive(Clone)]
@@ -98,10 +98,15 @@ impl Runs {
         self.lock().get(&session).cloned()
     }
 
-    /// While this is held no run ends, and none begins but by its holder: what is read of a
-    /// session's state still holds when something is made of it.
-    pub async fn moment(&self) -> tokio::sync::MutexGuard<'_, ()> {
-        self.moment.lock().await
+    /// While this is held no run of the session ends, and none begins but by its holder: what is
+    /// read of the session's state still holds when something is made of it.
+    pub async fn moment(&self, session: SessionId) -> tokio::sync::OwnedMutexGuard<()> {
+        let lock = {
+            let mut moments = self.moments.lock().unwrap_or_else(PoisonError::into_inner);
+            moments.retain(|_, lock| Arc::strong_count(lock) > 1);
+            moments.entry(session).or_default().clone()
+        };
+        lock.lock_owned().await
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {
@@ -148,7 +153,7 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
             }
         }
         // A prompt that came while the run was ending was put into the queue.
-        let moment = engine.runs.moment().await;
+        let moment = engine.runs.moment(session).await;
         engine.runs.lock().remove(&session);
         let _ = ended.send(true);
         engine.hub.tidy();

@@ -34,9 +34,18 @@ pub async fn repair(engine: &Arc<Engine>) -> Result<usize, DbErr> {
     Ok(count)
 }
 
+/// Closes a reply that cannot go on, with what is told of it.
+pub(super) async fn give_up(
+    engine: &Engine,
+    session: Session,
+    failure: Failure,
+) -> Result<(), DbErr> {
+    close(engine, session, Left::Failed(failure)).await
+}
+
 /// Ends the waiting of a session whose run ended with the server. `false` where it does not wait.
 pub async fn stop_waiting(engine: &Engine, session: SessionId) -> Result<bool, DbErr> {
-    let _moment = engine.runs.moment().await;
+    let _moment = engine.runs.moment(session).await;
     match store::sessions::with_project(&engine.db, session).await? {
         Some((session, _)) if session.status.is_active() && !engine.runs.is_running(session.id) => {
             close(engine, session, Left::Stopped(super::run::aborted())).await?;
@@ -50,7 +59,7 @@ pub async fn stop_waiting(engine: &Engine, session: SessionId) -> Result<bool, D
 pub(super) async fn after_failure(engine: &Arc<Engine>, session: SessionId) {
     let closed = async {
         match store::sessions::with_project(&engine.db, session).await? {
-            Some((session, _)) => close(engine, session, Left::Stopped(broken())).await,
+            Some((session, _)) => close(engine, session, Left::Failed(broken())).await,
             None => Ok(()),
         }
     };
@@ -62,6 +71,7 @@ pub(super) async fn after_failure(engine: &Arc<Engine>, session: SessionId) {
 enum Left {
     Waiting,
     Stopped(Failure),
+    Failed(Failure),
 }
 
 async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbErr> {
@@ -82,12 +92,12 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
             if call.status.is_final() || keeps {
                 continue;
             }
+            let unrecorded = call.tool == "bash" && call.status == ToolStatus::Running;
             call.status = ToolStatus::Aborted;
-            call.error =
-                Some("The call was stopped before it finished, because the server ended.".into());
+            call.error = Some(if unrecorded { UNRECORDED } else { STOPPED }.into());
             writes.push(Write::Part(Box::new(filled(row, &Part::Tool(call)))));
         }
-        if let Left::Stopped(failure) = &left {
+        if let Left::Stopped(failure) | Left::Failed(failure) = &left {
             let mut message = last.message;
             if let Err(err) = finish(engine, &session, message.id).await {
                 tracing::error!(session = %session.id, "recording files after a stop: {err:#}");
@@ -97,7 +107,7 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
             writes.push(Write::Message(Box::new(message)));
         }
     }
-    if let Left::Stopped(failure) = &left {
+    if let Left::Stopped(failure) | Left::Failed(failure) = &left {
         for mut ask in open {
             ask.status = AskStatus::Withdrawn;
             ask.decided_at = Some(now);
@@ -121,6 +131,12 @@ async fn finish(engine: &Engine, session: &Session, message: MessageId) -> anyho
     let root = std::path::Path::new(&project.path);
     Ok(engine.snapshots.finish_message(session.id, message, root).await?)
 }
+
+const STOPPED: &str = "The call was stopped before it finished, because the server ended.";
+/// What a command changed is found by looking again after it; nobody did.
+const UNRECORDED: &str = "The command was stopped before it finished, because the server ended. \
+     What it had changed by then was not recorded: look at the files, and know that undo does not \
+     cover it.";
 
 fn interrupted() -> Failure {
     Failure {

@@ -72,8 +72,9 @@ pub(super) enum Ended {
     Failed(Failure),
 }
 
-/// How long tools get to end after an abort before they are left behind.
-const ABORT_GRACE: Duration = Duration::from_millis(800);
+/// How long tools get after an abort to note what they have changed. Their processes are ended at
+/// once; what still notes after this goes on by itself.
+const ABORT_GRACE: Duration = Duration::from_secs(10);
 
 pub(super) async fn run(
     engine: Arc<Engine>,
@@ -89,7 +90,12 @@ pub(super) async fn run(
     let conversation = messages::conversation(&engine.db, session.id).await?;
     let (endpoint, meta) = match found {
         Ok(found) => found,
-        Err(failure) => return refuse(&engine, &session, &teller, failure).await,
+        Err(failure) => {
+            return match begin {
+                Begin::Prompts => refuse(&engine, &session, &teller, failure).await,
+                Begin::Answered(_) => Ok(super::repair::give_up(&engine, session, failure).await?),
+            };
+        }
     };
     let gate = Gatekeeper::load(&engine, &project, session.id).await?;
     let root = PathBuf::from(&project.path);
@@ -126,7 +132,7 @@ pub(super) async fn run(
 impl Run {
     async fn go(&mut self, begin: Begin, mut conversation: Vec<Whole>) -> anyhow::Result<()> {
         let mut turn = Turn::new(u32::try_from(self.session.max_steps).unwrap_or(1));
-        let mut orders = match begin {
+        let orders = match begin {
             Begin::Answered(decided) => {
                 let open = conversation.pop().context("an answer that is not there")?;
                 self.remember(&conversation)?;
@@ -141,17 +147,10 @@ impl Run {
                 turn.start()
             }
         };
-        loop {
-            let ended = self.answer(&mut turn, orders).await?;
-            let done = matches!(ended, Ended::Done);
-            self.end_answer(ended).await?;
-            if !done || !self.next_prompt(Queued::Queue).await? {
-                break;
-            }
-            self.begin_answer().await?;
-            turn = Turn::new(u32::try_from(self.session.max_steps).unwrap_or(1));
-            orders = turn.start();
-        }
+        // A prompt that waits is answered by a run of its own, which finds the session, its model
+        // and its provider as they are then.
+        let ended = self.answer(&mut turn, orders).await?;
+        self.end_answer(ended).await?;
         Ok(())
     }
 
@@ -225,7 +224,10 @@ impl Run {
                     turn.hear(Heard::Ran { call })
                 }
                 news = self.reins.news.recv() => match news {
-                    Some(News::Decided(decided)) => self.hear(turn, decided, &mut writes),
+                    Some(News::Decided(decided)) => {
+                        self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
+                        self.hear(turn, decided, &mut writes)
+                    }
                     None => return Ok(Ended::Aborted),
                 },
             };
@@ -253,6 +255,7 @@ impl Run {
         open: Whole,
         decided: Decided,
     ) -> anyhow::Result<Vec<Order>> {
+        anyhow::ensure!(open.message.completed_at.is_none(), "the reply was closed meanwhile");
         self.answer = open.message;
         self.next_position = open.parts.last().map_or(0, |part| part.position + 1);
         let parts: Result<Vec<Part>, _> =
@@ -298,6 +301,7 @@ impl Run {
 
     /// Takes the first prompt that waits into the conversation. `false` where none does.
     async fn next_prompt(&mut self, kind: Queued) -> anyhow::Result<bool> {
+        let _moment = self.engine.runs.moment(self.session.id).await;
         let waiting = messages::queued(&self.engine.db, self.session.id).await?;
         let mut waiting = waiting.into_iter();
         // What was meant to steer an answer that has ended is a prompt like any other.
@@ -342,7 +346,11 @@ impl Run {
             Ended::Aborted => (SessionStatus::Aborted, Some(aborted())),
             Ended::Failed(failure) => (SessionStatus::Error, Some(failure)),
         };
+        self.recorder.settle().await?;
+        self.refresh_changes().await?;
         let mut writes = Vec::new();
+        // From here on nobody answers: an ask is either answered or withdrawn.
+        let _moment = self.engine.runs.moment(self.session.id).await;
         if status != SessionStatus::Idle {
             self.abort_calls(&mut writes, "The call was stopped before it finished.");
             for mut ask in asks::open_in(&self.engine.db, self.session.id).await? {
@@ -351,8 +359,6 @@ impl Run {
                 writes.push(Write::Ask(Box::new(ask)));
             }
         }
-        self.recorder.settle().await?;
-        self.refresh_changes().await?;
         self.settle_step();
         writes.push(self.close_answer(failure.as_ref()));
         writes.push(self.session_change(Some(status)));
@@ -412,6 +418,10 @@ async fn endpoint(
             provider_message: None,
         }))
     };
+    let person = store::users::find(&engine.db, session.user_id).await?;
+    if person.is_none_or(|person| person.disabled_at.is_some()) {
+        return fail("The account of this session's person is switched off.");
+    }
     let Some(id) = session.provider_id else {
         return fail("The session's provider was removed. Choose another model, then send again.");
     };

@@ -7,6 +7,7 @@ use tokio_util::sync::CancellationToken;
 
 use super::{Outcome, input, resolve};
 use crate::{
+    adapters::git::protected_paths,
     adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
     domain::ids::{PartId, SessionId},
     engine::{Engine, snapshots::MessageRecorder},
@@ -96,7 +97,7 @@ async fn execute(
             .chain(settings.caches.iter().cloned())
             .collect(),
         readable: settings.readable.clone(),
-        protected: [".git/hooks", ".git/config"].map(|name| context.root.join(name)).to_vec(),
+        protected: protected_paths(context.root),
         network: Network::Off,
         timeout: Some(timeout),
         cwd,
