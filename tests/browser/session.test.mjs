@@ -232,7 +232,9 @@ test('changes are shown and undone, and without scripts everything works too', (
     await other.goto(new URL(page.url()).pathname);
     await model.push(say('Hello without scripts.'));
     await other.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Say hello');
+    const sent = other.waitForNavigation();
     await other.getByRole('button', { name: 'Send' }).click();
+    await sent;
     await until('the answer is there', async () => {
       await other.reload();
       return (await other.getByText('Hello without scripts.').count()) === 1;
