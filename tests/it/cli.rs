@@ -54,6 +54,7 @@ impl Server {
     }
 
     fn start_with(folder: &Path, environment: &[(&str, &str)]) -> Self {
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let mut command = forge(folder, &["serve"]);
         let mut child = command.envs(environment.iter().copied()).spawn().unwrap();
         let mut out = BufReader::new(child.stdout.take().unwrap());

@@ -139,6 +139,7 @@ impl Server {
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
         let address = line.trim().strip_prefix("listening on ").expect("it did not start");
+        let _ = rustls::crypto::ring::default_provider().install_default();
         let http = reqwest::Client::builder().build().unwrap();
         Self { child, base: format!("{address}/api/v1"), token: token.to_owned(), http }
     }
