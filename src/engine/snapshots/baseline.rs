@@ -30,10 +30,19 @@ use crate::{
     domain::undo::{Content, FileState, Hash},
 };
 
-/// How many files of a project are kept for commands at most, and how many bytes. Files that Git
-/// has, and files that the command names, do not count.
-pub const MOST_FILES: i64 = 20_000;
-pub const MOST_BYTES: i64 = 256 << 20;
+/// How much of a project is kept for commands at most. Files that Git has do not count, and files
+/// that a session works on are kept in any case, before all others.
+#[derive(Clone, Copy, Debug)]
+pub(super) struct Budget {
+    pub files: i64,
+    pub bytes: i64,
+}
+
+impl Default for Budget {
+    fn default() -> Self {
+        Self { files: 20_000, bytes: 256 << 20 }
+    }
+}
 
 /// The kernel may give two changes within this time the same time.
 const TICK: Duration = Duration::from_millis(20);
@@ -96,12 +105,14 @@ impl Tracked {
 
 impl Baseline {
     /// Looks at all files, and sees to it that each has a source. Starts from an earlier baseline
-    /// where there is one. `named` are files that come first.
+    /// where there is one. `first` are files that are kept whatever the budget says, as are those
+    /// that were kept before.
     pub fn take(
         root: &Path,
         blobs: &Blobs,
         old: Option<&Self>,
-        named: &HashSet<Vec<u8>>,
+        mut first: HashSet<Vec<u8>>,
+        mut budget: Budget,
     ) -> io::Result<Self> {
         let since = just_now();
         let repository = Repository::at(root);
@@ -118,7 +129,6 @@ impl Baseline {
         }
         baseline.files.reserve(walked.files.len());
         let (mut todo, mut attributes) = (Vec::new(), Vec::new());
-        let (mut files, mut bytes) = (MOST_FILES, MOST_BYTES);
         for (path, stat) in walked.files {
             if path.ends_with(b".gitattributes") {
                 attributes.push(path.clone());
@@ -129,12 +139,17 @@ impl Baseline {
                 Some(Known { source: Source::Missing(Why::Budget), .. }) => todo.push((path, stat)),
                 Some(known) => {
                     if let Source::Kept(_) = known.source {
-                        files -= 1;
-                        bytes -= stat.size as i64;
+                        budget.files -= 1;
+                        budget.bytes -= stat.size as i64;
                     }
                     baseline.files.insert(path, *known);
                 }
-                None if matches!(stat.kind, Kind::File | Kind::Symlink) => todo.push((path, stat)),
+                None if matches!(stat.kind, Kind::File | Kind::Symlink) => {
+                    if let Some(Known { source: Source::Kept(_), .. }) = known {
+                        first.insert(path.to_vec());
+                    }
+                    todo.push((path, stat));
+                }
                 None => {
                     baseline.files.insert(path, Known { stat, source: Source::Nothing, fresh });
                 }
@@ -144,17 +159,17 @@ impl Baseline {
             return Ok(baseline);
         }
         // The smallest first, because then the most files have room.
-        todo.sort_unstable_by_key(|(path, stat)| (!named.contains(&**path), stat.size));
+        todo.sort_unstable_by_key(|(path, stat)| (!first.contains(&**path), stat.size));
         let tree = Tree::open(root)?;
         let keeper = Keeper {
             by_state: by_state(&tree, repository.as_ref(), &attributes),
             index: repository.and_then(|it| it.index().ok()).unwrap_or_default(),
             tree,
             blobs,
-            named,
+            first: &first,
             since,
-            files: AtomicI64::new(files),
-            bytes: AtomicI64::new(bytes),
+            files: AtomicI64::new(budget.files),
+            bytes: AtomicI64::new(budget.bytes),
         };
         baseline.files.extend(keeper.keep_all(todo));
         Ok(baseline)
@@ -226,7 +241,7 @@ struct Keeper<'a> {
     blobs: &'a Blobs,
     index: Index,
     by_state: bool,
-    named: &'a HashSet<Vec<u8>>,
+    first: &'a HashSet<Vec<u8>>,
     since: (i64, u32),
     files: AtomicI64,
     bytes: AtomicI64,
@@ -272,9 +287,9 @@ impl Keeper<'_> {
         {
             return known(stat, Source::Git(entry.oid));
         }
-        let named = self.named.contains(path);
+        let first = self.first.contains(path);
         let full = self.files.load(Ordering::Relaxed) <= 0;
-        if entry.is_none() && full && !named {
+        if entry.is_none() && full && !first {
             return known(stat, Source::Missing(Why::Budget));
         }
         let (bytes, stat) = match self.tree.read(path) {
@@ -285,7 +300,7 @@ impl Keeper<'_> {
         if let Some(entry) = entry.filter(|entry| objects::oid(&bytes) == entry.oid) {
             return known(stat, Source::Git(entry.oid));
         }
-        if !named && !self.has_room(bytes.len() as i64) {
+        if !self.has_room(bytes.len() as i64) && !first {
             return known(stat, Source::Missing(Why::Budget));
         }
         match self.blobs.put(&bytes) {
@@ -349,4 +364,45 @@ fn recovered(objects: &Objects, oid: Oid, size: u64) -> Option<Vec<u8>> {
         return None;
     }
     Some(content.split(|byte| *byte == b'\n').collect::<Vec<_>>().join(&b"\r\n"[..]))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs;
+
+    use super::*;
+
+    /// The files that a baseline has no content of.
+    fn missing(baseline: &Baseline) -> Vec<String> {
+        let lacks = |known: &Known| matches!(known.source, Source::Missing(_));
+        let paths = baseline.files.iter().filter(|(_, known)| lacks(known)).map(|(path, _)| path);
+        let mut paths: Vec<_> =
+            paths.map(|path| String::from_utf8_lossy(path).into_owned()).collect();
+        paths.sort();
+        paths
+    }
+
+    #[test]
+    fn beyond_the_budget_are_the_largest_files_but_none_that_is_worked_on() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().join("project");
+        fs::create_dir(&root).unwrap();
+        for (name, size) in [("a", 1), ("b", 2), ("c", 3), ("d", 4)] {
+            fs::write(root.join(name), vec![b'x'; size]).unwrap();
+        }
+        let blobs = Blobs::below(temp.path());
+        let take = |old: Option<&Baseline>, first: &[&str], budget| {
+            let first = first.iter().map(|path| path.as_bytes().to_vec()).collect();
+            Baseline::take(&root, &blobs, old, first, budget).unwrap()
+        };
+        let two = Budget { files: 2, ..Budget::default() };
+        assert_eq!(missing(&take(None, &[], two)), ["c", "d"]);
+        assert_eq!(missing(&take(None, &[], Budget { bytes: 4, ..Budget::default() })), ["c", "d"]);
+        let baseline = take(None, &["d"], two);
+        assert_eq!(missing(&baseline), ["b", "c"]);
+        assert_eq!(baseline.not_captured().beyond, 2);
+        // What was kept stays kept when it grows.
+        fs::write(root.join("a"), [b'y'; 9]).unwrap();
+        assert_eq!(missing(&take(Some(&baseline), &[], two)), ["b", "c"]);
+    }
 }

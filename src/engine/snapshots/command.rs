@@ -7,8 +7,13 @@
 use std::{collections::HashSet, sync::Arc};
 
 use super::{
-    MessageRecorder, Snapshots, SnapshotsError, baseline::Baseline, blocking, compare::compare,
-    not_captured::NotCaptured, rows, windows::Window,
+    MessageRecorder, Snapshots, SnapshotsError,
+    baseline::{Baseline, Budget},
+    blocking,
+    compare::compare,
+    not_captured::NotCaptured,
+    rows,
+    windows::Window,
 };
 use crate::domain::undo::{Content, FileState, path};
 
@@ -58,9 +63,10 @@ impl Snapshots {
         let window = self.parts.windows.open(&inner.root, inner.session);
         let old = self.parts.baselines.get(&inner.root);
         let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
-        let named = named(command, &root);
+        let mut first = named(command, &root);
+        first.extend(inner.rows().by_path.keys().map(|path| path::decode(path)));
         let (baseline, not_captured) = blocking(move || {
-            let baseline = Baseline::take(&root, &blobs, old.as_deref(), &named)?;
+            let baseline = Baseline::take(&root, &blobs, old.as_deref(), first, Budget::default())?;
             let not_captured = baseline.not_captured();
             Ok((Arc::new(baseline), not_captured))
         })
@@ -104,7 +110,7 @@ impl Snapshots {
     }
 }
 
-/// The words of a command that may be files of the project. They are kept first.
+/// The words of a command that may be files of the project.
 fn named(command: &str, root: &std::path::Path) -> HashSet<Vec<u8>> {
     let top = format!("{}/", root.display());
     let words = command.split(|c: char| c.is_whitespace() || "\"'`;|&<>()=$".contains(c));
