@@ -192,7 +192,9 @@ fn is_stop(failure: &Failure) -> bool {
 
 fn ending(message: &Message, failure: Failure) -> Ending {
     if is_stop(&failure) {
-        return Ending::Stopped(failure.message);
+        // The line says already that it was stopped.
+        let message = failure.message.strip_prefix("Stopped. ").unwrap_or(&failure.message);
+        return Ending::Stopped(message.to_owned());
     }
     // The first sentence says what happened, the others what to do.
     let (title, advice) = match failure.message.split_once(". ") {
