@@ -138,7 +138,9 @@ fn run(cli: Cli) -> anyhow::Result<()> {
         None => Config::load(Path::new("config/forge.toml"), Required::No)?,
     };
     logs::start(&config.log)?;
-    actix_web::rt::System::new().block_on(async {
+    // Several threads: what runs is shared between them, whoever started it.
+    let threads = tokio::runtime::Builder::new_multi_thread().enable_all().build()?;
+    actix_web::rt::System::with_tokio_rt(|| threads).block_on(async {
         match cli.command {
             Command::Serve => serve::serve(config).await,
             Command::Admin { command: AdminCommand::Create(new) } => {

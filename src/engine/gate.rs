@@ -16,7 +16,7 @@ use crate::{
         permission::{self, About, Action, Call, Judgement, Place, RuleSet},
         turn::Gate,
     },
-    store::{self, entity::project::Model as Project},
+    store,
 };
 
 /// What the gate says of a call.
@@ -52,6 +52,8 @@ pub struct Gatekeeper {
 }
 
 struct Held {
+    /// What [`crate::store::Db::gates`] said before the rules were read.
+    gates: u64,
     rules: RuleSet,
     root: String,
     data_dir: String,
@@ -62,28 +64,22 @@ struct Held {
 impl Gatekeeper {
     /// Reads the rules that hold for a session as they are now.
     pub async fn of_session(engine: &Engine, session: SessionId) -> anyhow::Result<Self> {
+        // Before anything is read: what changes from here on is noticed.
+        let gates = engine.db.gates();
         let found = store::sessions::with_project(&engine.db, session).await?;
         let (session, project) = found.context("the session is gone")?;
-        Self::load(engine, &project, session.id).await
-    }
-
-    /// Reads the rules that hold for a session of a project.
-    pub async fn load(
-        engine: &Engine,
-        project: &Project,
-        session: SessionId,
-    ) -> anyhow::Result<Self> {
         let data_dir = engine.config.data.dir.canonicalize();
         let data_dir = data_dir.unwrap_or_else(|_| engine.config.data.dir.clone());
-        let outputs = data_dir.join("outputs").join(session.to_string());
-        Ok(Self {
-            held: Arc::new(Held {
-                rules: Rules::of(engine).set(project).await?,
-                root: project.path.clone(),
-                data_dir: data_dir.to_string_lossy().into_owned(),
-                outputs,
-            }),
-        })
+        let outputs = data_dir.join("outputs").join(session.id.to_string());
+        let rules = Rules::of(engine).set(&project).await?;
+        let data_dir = data_dir.to_string_lossy().into_owned();
+        let held = Held { gates, rules, root: project.path, data_dir, outputs };
+        Ok(Self { held: Arc::new(held) })
+    }
+
+    /// Whether no rule and no trust has changed since the rules were read.
+    pub fn is_current(&self, engine: &Engine) -> bool {
+        self.held.gates == engine.db.gates()
     }
 
     /// What searches must not show, because a rule does not let it be read.

@@ -20,7 +20,7 @@ pub mod undo;
 
 use std::{path::PathBuf, sync::Arc};
 
-use tokio::sync::Semaphore;
+use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{
     adapters::{blobs::Blobs, model::Models, sandbox::Sandbox, vault::Vault},
@@ -47,6 +47,9 @@ pub struct Engine {
     pub runs: runner::Runs,
     /// Commands and searches that run at the same time, over all sessions.
     pub heavy: Semaphore,
+    /// Where runs go on: not on the thread that happened to take a prompt, for a browser keeps to
+    /// one, and all of a person's runs would share it.
+    pub threads: Handle,
 }
 
 /// What an engine is made of; the rest it makes itself.
@@ -61,6 +64,7 @@ pub struct Parts {
 }
 
 impl Engine {
+    /// Runs of the engine go on in the runtime that this is called in.
     pub fn new(parts: Parts) -> anyhow::Result<Self> {
         let Parts { config, db, clock, entropy, models, vault, sandbox } = parts;
         let heavy = Semaphore::new(config.agent.tools_at_once);
@@ -79,6 +83,7 @@ impl Engine {
             hub: hub::Hub::default(),
             runs: runner::Runs::default(),
             heavy,
+            threads: Handle::current(),
             config,
             db,
             clock,

@@ -197,7 +197,9 @@ async fn take(
     }
     let stored = journal::record(&engine.db, session.id, now, writes).await?;
     engine.hub.stored(session.id, stored);
-    if !busy {
+    if busy {
+        engine.runs.steered(session.id);
+    } else {
         runner::wake(engine, session.id);
     }
     Ok(Sent { message, queued: busy })
@@ -276,6 +278,7 @@ pub async fn edit_queued(
     writes.push(Write::Message(Box::new(whole.message)));
     let stored = journal::record(&engine.db, message.session_id, now, writes).await?;
     engine.hub.stored(message.session_id, stored);
+    engine.runs.steered(message.session_id);
     Ok(())
 }
 

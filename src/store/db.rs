@@ -1,6 +1,13 @@
 //! The connections: many that read, one that writes.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::Path,
+    sync::{
+        Arc,
+        atomic::{AtomicU64, Ordering},
+    },
+    time::Duration,
+};
 
 use migration::{Migrator, MigratorTrait as _};
 use sea_orm::{
@@ -9,11 +16,16 @@ use sea_orm::{
     sqlx::sqlite::{SqliteJournalMode, SqliteSynchronous},
 };
 
+use super::journal::Group;
+
 /// Connections to the database.
 #[derive(Clone)]
 pub struct Db {
     read: DatabaseConnection,
     write: DatabaseConnection,
+    /// Where there is one writer.
+    group: Option<Arc<Group>>,
+    gates: Arc<AtomicU64>,
 }
 
 /// Connections that read at the same time.
@@ -32,12 +44,12 @@ impl Db {
             }
             let write = Database::connect(sqlite(url, 1)).await?;
             let read = Database::connect(sqlite(url, READERS)).await?;
-            Self { read, write }
+            Self { read, write, group: Some(Arc::default()), gates: Arc::default() }
         } else {
             let mut options = ConnectOptions::new(url);
             options.max_connections(POSTGRES).sqlx_logging(false);
             let pool = Database::connect(options).await?;
-            Self { read: pool.clone(), write: pool }
+            Self { read: pool.clone(), write: pool, group: None, gates: Arc::default() }
         };
         Migrator::up(&db.write, None).await?;
         Ok(db)
@@ -61,6 +73,22 @@ impl Db {
                 ..TransactionOptions::default()
             })
             .await
+    }
+
+    /// What gathers changes for the one writer; absent where there are many.
+    pub(super) fn group(&self) -> Option<&Group> {
+        self.group.as_deref()
+    }
+
+    /// Counts how often the rules or the trust of any project have changed since the start, so that
+    /// whoever holds rules knows whether they still hold without a query.
+    pub fn gates(&self) -> u64 {
+        self.gates.load(Ordering::Acquire)
+    }
+
+    /// To be called once such a change is stored.
+    pub(super) fn gates_changed(&self) {
+        self.gates.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether the database answers.

@@ -3,14 +3,14 @@
 //! `sessions.seq` grows by one with every stored change, and each row carries the `seq` of its
 //! last change. So whoever has seen everything up to a `seq` needs only the rows above it.
 
+mod group;
+mod put;
+
 use chrono::{DateTime, Utc};
-use sea_orm::{
-    ActiveModelTrait as _, ActiveValue, ColumnTrait as _, ConnectionTrait, DbErr, EntityTrait as _,
-    ExprTrait as _, IntoActiveModel as _, QueryFilter as _, Set,
-    sea_query::{Expr, OnConflict},
-};
+use sea_orm::{ActiveValue, ConnectionTrait, DbErr, Set};
 use serde_json::Value;
 
+pub(super) use self::group::Group;
 use super::{
     Db,
     entity::{ask, message, part, session, todo},
@@ -56,6 +56,21 @@ pub struct Stored {
     pub write: Write,
 }
 
+/// What one caller stores of one session, all or none.
+struct Batch {
+    session: SessionId,
+    now: DateTime<Utc>,
+    writes: Vec<Write>,
+    /// The `seq` of the first write, once it is stored.
+    first: i64,
+}
+
+impl Batch {
+    fn stored(self) -> Vec<Stored> {
+        (self.first..).zip(self.writes).map(|(seq, write)| Stored { seq, write }).collect()
+    }
+}
+
 /// Stores changes of a session, all or none, and tells which `seq` each got.
 ///
 /// A session that is no longer there is [`DbErr::RecordNotFound`].
@@ -68,10 +83,7 @@ pub async fn record(
     if writes.is_empty() {
         return Ok(Vec::new());
     }
-    let tx = db.begin().await?;
-    let stored = record_in(&tx, session, now, writes).await?;
-    tx.commit().await?;
-    Ok(stored)
+    group::record(db, Batch { session, now, writes, first: 0 }).await
 }
 
 /// The same within a transaction of the caller.
@@ -81,105 +93,9 @@ pub async fn record_in(
     now: DateTime<Utc>,
     writes: Vec<Write>,
 ) -> Result<Vec<Stored>, DbErr> {
-    let count = i64::try_from(writes.len()).unwrap_or(i64::MAX);
-    let mut change = session::ActiveModel { updated_at: Set(now), ..Default::default() };
-    for write in &writes {
-        if let Write::Session(fields) = write {
-            fields.put_into(&mut change);
-        }
-    }
-    let row = session::Entity::update_many()
-        .set(change)
-        .col_expr(session::Column::Seq, Expr::col(session::Column::Seq).add(count))
-        .filter(session::COLUMN.id.eq(session))
-        .exec_with_returning(tx)
-        .await?
-        .pop()
-        .ok_or_else(|| DbErr::RecordNotFound(format!("session {session}")))?;
-    let mut stored = Vec::with_capacity(writes.len());
-    for (seq, write) in (row.seq - count + 1..).zip(writes) {
-        stored.push(Stored { seq, write: put(tx, session, seq, write).await? });
-    }
-    Ok(stored)
-}
-
-async fn put(
-    tx: &impl ConnectionTrait,
-    session: SessionId,
-    seq: i64,
-    write: Write,
-) -> Result<Write, DbErr> {
-    match write {
-        Write::Session(_) => {}
-        Write::Message(mut row) => {
-            row.seq = seq;
-            message::Entity::insert((*row).clone().into_active_model().reset_all())
-                .on_conflict(
-                    OnConflict::column(message::Column::Id)
-                        .update_columns([
-                            message::Column::Position,
-                            message::Column::Queued,
-                            message::Column::Agent,
-                            message::Column::Model,
-                            message::Column::CostMicros,
-                            message::Column::Tokens,
-                            message::Column::Error,
-                            message::Column::Seq,
-                            message::Column::RevertedAt,
-                            message::Column::CompletedAt,
-                        ])
-                        .to_owned(),
-                )
-                .exec_without_returning(tx)
-                .await?;
-            return Ok(Write::Message(row));
-        }
-        Write::Part(mut row) => {
-            row.seq = seq;
-            part::Entity::insert((*row).clone().into_active_model().reset_all())
-                .on_conflict(
-                    OnConflict::column(part::Column::Id)
-                        .update_columns([part::Column::Data, part::Column::Seq])
-                        .to_owned(),
-                )
-                .exec_without_returning(tx)
-                .await?;
-            return Ok(Write::Part(row));
-        }
-        Write::Todos(mut rows) => {
-            todo::Entity::delete_many()
-                .filter(todo::COLUMN.session_id.eq(session))
-                .exec(tx)
-                .await?;
-            for row in &mut rows {
-                row.seq = seq;
-            }
-            if !rows.is_empty() {
-                let rows = rows.iter().map(|row| row.clone().into_active_model().reset_all());
-                todo::Entity::insert_many(rows).exec_without_returning(tx).await?;
-            }
-            return Ok(Write::Todos(rows));
-        }
-        Write::Ask(mut row) => {
-            row.seq = seq;
-            ask::Entity::insert((*row).clone().into_active_model().reset_all())
-                .on_conflict(
-                    OnConflict::column(ask::Column::Id)
-                        .update_columns([
-                            ask::Column::Status,
-                            ask::Column::Reply,
-                            ask::Column::DecidedBy,
-                            ask::Column::DecidedAt,
-                            ask::Column::Seq,
-                        ])
-                        .to_owned(),
-                )
-                .exec_without_returning(tx)
-                .await?;
-            return Ok(Write::Ask(row));
-        }
-    }
-    Ok(write)
+    let mut batch = Batch { session, now, writes, first: 0 };
+    put::all(tx, std::slice::from_mut(&mut batch)).await?;
+    Ok(batch.stored())
 }
 
 impl SessionChange {

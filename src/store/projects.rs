@@ -89,7 +89,9 @@ pub async fn set_trust(
     let mut project = project.into_active_model();
     project.trust_status = Set(trust);
     project.updated_at = Set(now);
-    project.update(db.write()).await
+    let project = project.update(db.write()).await?;
+    db.gates_changed();
+    Ok(project)
 }
 
 /// Notes that somebody looked at it.

@@ -59,6 +59,7 @@ pub async fn change<E>(
         permission_rule::Entity::insert_many(rows).exec_without_returning(&tx).await?;
     }
     tx.commit().await?;
+    db.gates_changed();
     Ok(Ok(rules))
 }
 
@@ -69,7 +70,9 @@ pub async fn append(db: &Db, rule: Rule) -> Result<(), DbErr> {
     let mut rule = rule.into_active_model().reset_all();
     rule.position = Set(i32::try_from(count).unwrap_or(i32::MAX));
     rule.insert(&tx).await?;
-    tx.commit().await
+    tx.commit().await?;
+    db.gates_changed();
+    Ok(())
 }
 
 fn of(project: Option<ProjectId>) -> Condition {

@@ -2,8 +2,8 @@
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, Condition, ConnectionTrait, DbErr, EntityTrait as _,
-    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
-    sea_query::Query,
+    IntoActiveModel as _, JoinType, PaginatorTrait as _, QueryFilter as _, QueryOrder as _,
+    QuerySelect as _, RelationDef, sea_query::Query,
 };
 
 use super::{
@@ -31,11 +31,16 @@ pub async fn with_project(
     db: &Db,
     id: SessionId,
 ) -> Result<Option<(Session, project::Model)>, DbErr> {
-    let Some(session) = session::Entity::find_by_id(id).one(db.read()).await? else {
-        return Ok(None);
-    };
-    let project = project::Entity::find_by_id(session.project_id).one(db.read()).await?;
-    Ok(project.map(|project| (session, project)))
+    let to_project: RelationDef = session::Entity::belongs_to(project::Entity)
+        .from(session::Column::ProjectId)
+        .to(project::Column::Id)
+        .into();
+    let found = session::Entity::find_by_id(id)
+        .join(JoinType::InnerJoin, to_project)
+        .select_also(project::Entity)
+        .one(db.read())
+        .await?;
+    Ok(found.and_then(|(session, project)| Some((session, project?))))
 }
 
 /// The newest sessions of a project that are not archived, the one changed last first.

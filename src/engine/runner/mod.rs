@@ -11,7 +11,10 @@ mod step;
 
 use std::{
     collections::HashMap,
-    sync::{Arc, Mutex, MutexGuard, PoisonError},
+    sync::{
+        Arc, Mutex, MutexGuard, PoisonError,
+        atomic::{AtomicBool, Ordering},
+    },
     time::Duration,
 };
 
@@ -35,6 +38,7 @@ struct Handle {
     cancel: CancellationToken,
     inbox: mpsc::UnboundedSender<News>,
     retry_now: Arc<Notify>,
+    steered: Arc<AtomicBool>,
     ended: watch::Receiver<bool>,
 }
 
@@ -89,6 +93,14 @@ impl Runs {
         futures_util::future::join_all(all.into_iter().map(|session| self.abort(session))).await;
     }
 
+    /// Lets a run look for prompts that are to steer it before its next step. To be called once
+    /// they are stored.
+    pub fn steered(&self, session: SessionId) {
+        if let Some(handle) = self.handle(session) {
+            handle.steered.store(true, Ordering::Release);
+        }
+    }
+
     /// Brings news to a run. `false` where none goes on.
     pub fn tell(&self, session: SessionId, news: News) -> bool {
         self.handle(session).is_some_and(|handle| handle.inbox.send(news).is_ok())
@@ -124,6 +136,8 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
     let (inbox, news) = mpsc::unbounded_channel();
     let (ended, has_ended) = watch::channel(false);
     let retry_now = Arc::new(Notify::new());
+    // Some may have waited since before the server was started anew.
+    let steered = Arc::new(AtomicBool::new(true));
     {
         let mut runs = engine.runs.lock();
         if runs.contains_key(&session) {
@@ -133,13 +147,15 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
             cancel: cancel.clone(),
             inbox,
             retry_now: retry_now.clone(),
+            steered: steered.clone(),
             ended: has_ended,
         };
         runs.insert(session, handle);
     }
     let engine = engine.clone();
-    let reins = run::Reins { cancel, news, retry_now };
-    tokio::spawn(async move {
+    let reins = run::Reins { cancel, news, retry_now, steered };
+    let threads = engine.threads.clone();
+    threads.spawn(async move {
         let work = tokio::spawn(run::run(engine.clone(), session, begin, reins));
         match work.await {
             Ok(Ok(())) => {}

@@ -1,6 +1,13 @@
 //! One run: answers a prompt, and then those that wait, until there is nothing more to do.
 
-use std::{path::PathBuf, sync::Arc, time::Duration};
+use std::{
+    path::PathBuf,
+    sync::{
+        Arc,
+        atomic::{AtomicBool, Ordering},
+    },
+    time::Duration,
+};
 
 use anyhow::Context as _;
 use futures_util::{StreamExt as _, stream::FuturesUnordered};
@@ -39,6 +46,8 @@ pub(super) struct Reins {
     pub cancel: CancellationToken,
     pub news: mpsc::UnboundedReceiver<News>,
     pub retry_now: Arc<Notify>,
+    /// Whether prompts may wait that are to steer it.
+    pub steered: Arc<AtomicBool>,
 }
 
 /// All that a run works with.
@@ -97,7 +106,7 @@ pub(super) async fn run(
             };
         }
     };
-    let gate = Gatekeeper::load(&engine, &project, session.id).await?;
+    let gate = Gatekeeper::of_session(&engine, session.id).await?;
     let root = PathBuf::from(&project.path);
     let last = conversation.last().context("a run without a prompt")?.message.clone();
     let recorder = engine.snapshots.recorder(&root, session.id, last.id);
@@ -320,6 +329,9 @@ impl Run {
 
     /// Closes the answer so far and goes on in a new one, where a person steers.
     async fn deliver_steering(&mut self) -> anyhow::Result<()> {
+        if !self.reins.steered.swap(false, Ordering::AcqRel) {
+            return Ok(());
+        }
         let waiting = messages::queued(&self.engine.db, self.session.id).await?;
         if !waiting.iter().any(|it| it.message.queued == Some(Queued::Steer)) {
             return Ok(());

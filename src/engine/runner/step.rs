@@ -76,7 +76,7 @@ impl Run {
             attempt += 1;
             match self.try_model(&mut drafts).await? {
                 Try::Reply(reply) => {
-                    if !reply.calls.is_empty() {
+                    if !reply.calls.is_empty() && !self.gate.is_current(&self.engine) {
                         // Rules and trust may have changed since the last step.
                         self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
                     }
