@@ -4,6 +4,8 @@
 //! with the session in a state that a person can go on from.
 
 mod call;
+mod endpoint;
+mod late;
 mod record;
 mod repair;
 mod run;
@@ -15,7 +17,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::repair::{repair, stop_waiting};
@@ -138,8 +140,15 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
         runs.insert(session, handle);
     }
     let engine = engine.clone();
-    let reins = run::Reins { cancel, news, retry_now };
+    let (late, mut left) = oneshot::channel();
+    let reins = run::Reins { cancel: cancel.clone(), news, retry_now, late: Some(late) };
     tokio::spawn(async move {
+        // What the last run has changed is noted before the next one changes more. One that is
+        // stopped meanwhile only says so.
+        tokio::select! {
+            () = engine.snapshots.noted(session) => {}
+            () = cancel.cancelled() => {}
+        }
         let work = tokio::spawn(run::run(engine.clone(), session, begin, reins));
         match work.await {
             Ok(Ok(())) => {}
@@ -151,6 +160,9 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
                 tracing::error!(%session, "a run panicked: {err}");
                 repair::after_failure(&engine, session).await;
             }
+        }
+        if let Ok(late) = left.try_recv() {
+            tokio::spawn(late.finish());
         }
         // A prompt that came while the run was ending was put into the queue.
         let moment = engine.runs.moment(session).await;
