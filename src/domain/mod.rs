@@ -11,6 +11,7 @@ pub mod device;
 pub mod diff;
 pub mod edit;
 pub mod fault;
+pub mod git_config;
 pub mod ids;
 pub mod login;
 pub mod message;

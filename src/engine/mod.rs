@@ -23,7 +23,7 @@ use std::{path::PathBuf, sync::Arc};
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{
-    adapters::{blobs::Blobs, model::Models, sandbox::Sandbox, vault::Vault},
+    adapters::{model::Models, sandbox::Sandbox, vault::Vault},
     config::Config,
     domain::{
         clock::Clock,
@@ -69,12 +69,11 @@ impl Engine {
         let Parts { config, db, clock, entropy, models, vault, sandbox } = parts;
         let heavy = Semaphore::new(config.agent.tools_at_once);
         let files = tools::Files::default();
-        let blobs = Blobs::below(&config.data.dir);
         let snapshots = snapshots::Snapshots::new(
             db.clone(),
             clock.clone(),
             entropy.clone(),
-            blobs,
+            &config.data.dir,
             files.clone(),
         );
         Ok(Self {

@@ -1,8 +1,8 @@
 //! Sessions: begun, prompted, stopped, removed.
 
-use std::sync::Arc;
+use std::{sync::Arc, time::Duration};
 
-use super::{Engine, refused::Refused, runner, to_its_end};
+use super::{Engine, refused::Refused, runner, snapshots::SnapshotsError, to_its_end};
 use crate::{
     domain::{
         ids::{MessageId, PartId, SessionId},
@@ -27,6 +27,8 @@ pub const PROMPT_MAX: usize = 200_000;
 pub const NAME_MAX: usize = 120;
 /// Prompts that may wait in one session.
 pub const QUEUE_MAX: usize = 32;
+/// How long the removal of a session waits for what is still being noted of it.
+const NOTING: Duration = Duration::from_secs(5);
 /// The agents there are.
 pub const AGENTS: &[&str] = &["build"];
 
@@ -233,6 +235,11 @@ pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refuse
         engine.runs.abort(session.id).await;
         let _moment = engine.runs.moment(session.id).await;
         if !engine.runs.is_running(session.id) {
+            // What a command has changed is noted for a session that is still there.
+            let noted = engine.snapshots.noted(session.id);
+            if tokio::time::timeout(NOTING, noted).await.is_err() {
+                return Err(Refused::Conflict(SnapshotsError::Noting.to_string()));
+            }
             store::sessions::delete(&engine.db, session.id).await?;
             break;
         }

@@ -1,6 +1,6 @@
 //! What a session changed, undone and brought back.
 
-use std::{path::PathBuf, sync::Arc};
+use std::{path::PathBuf, sync::Arc, time::Duration};
 
 use super::{
     Engine,
@@ -16,6 +16,9 @@ use crate::{
         journal::{self, SessionChange, Write},
     },
 };
+
+/// How long whoever asks is kept waiting for what is still being noted.
+const PATIENCE: Duration = Duration::from_secs(2);
 
 /// Undoes a prompt, its answer, and all after it.
 ///
@@ -58,7 +61,17 @@ pub async fn diff(
     session: &Session,
     message: Option<MessageId>,
 ) -> Result<Vec<FileDiff>, Refused> {
+    // While a run goes on there is always more to come, and what is there is shown.
+    if !engine.runs.is_running(session.id) {
+        noted(engine, session).await?;
+    }
     engine.snapshots.diff(session.id, message).await.map_err(refused)
+}
+
+/// Waits a moment for what is still being noted after the last run.
+async fn noted(engine: &Engine, session: &Session) -> Result<(), Refused> {
+    let noted = tokio::time::timeout(PATIENCE, engine.snapshots.noted(session.id)).await;
+    noted.map_err(|_| refused(SnapshotsError::Noting))
 }
 
 /// The project's folder, if nothing runs in the session.
@@ -66,6 +79,7 @@ async fn at_rest(engine: &Engine, session: &Session) -> Result<PathBuf, Refused>
     if engine.runs.is_running(session.id) {
         return Err(refused(SnapshotsError::Running));
     }
+    noted(engine, session).await?;
     let found = store::sessions::with_project(&engine.db, session.id).await?;
     let (_, project) = found.ok_or(Refused::Gone)?;
     Ok(PathBuf::from(project.path))
@@ -88,7 +102,7 @@ async fn told(engine: &Engine, session: &Session, mut undone: Undone) -> Result<
 
 fn refused(err: SnapshotsError) -> Refused {
     match err {
-        SnapshotsError::Running => Refused::Conflict(err.to_string()),
+        SnapshotsError::Running | SnapshotsError::Noting => Refused::Conflict(err.to_string()),
         SnapshotsError::Gone => Refused::Gone,
         err => Refused::Inside(err.into()),
     }

@@ -1,15 +1,20 @@
 //! How files were before a message changed them, and how the message left them.
 
+use chrono::{DateTime, Utc};
 use sea_orm::{
-    ActiveModelTrait as _, ColumnTrait as _, DbErr, EntityTrait as _, IntoActiveModel as _,
-    QueryFilter as _, QueryOrder as _, QuerySelect as _, sea_query::OnConflict,
+    ActiveModelTrait as _, ColumnTrait as _, DbErr, EntityTrait as _, ExprTrait as _,
+    IntoActiveModel as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
+    sea_query::{OnConflict, Query},
 };
 
 use super::{
     Db,
-    entity::snapshot::{self, Model as Snapshot},
+    entity::{
+        message, session,
+        snapshot::{self, Model as Snapshot},
+    },
 };
-use crate::domain::ids::{MessageId, SessionId, SnapshotId};
+use crate::domain::ids::{MessageId, ProjectId, SessionId, SnapshotId};
 
 /// Stores before-images; of a file only the first in a message is kept.
 pub async fn insert(db: &Db, rows: Vec<Snapshot>) -> Result<(), DbErr> {
@@ -50,6 +55,33 @@ pub async fn of_messages(db: &Db, messages: Vec<MessageId>) -> Result<Vec<Snapsh
 pub async fn of_session(db: &Db, session: SessionId) -> Result<Vec<Snapshot>, DbErr> {
     snapshot::Entity::find()
         .filter(snapshot::COLUMN.session_id.eq(session))
+        .order_by_asc(snapshot::COLUMN.id)
+        .all(db.read())
+        .await
+}
+
+/// The snapshots of all other sessions of a project whose messages were not complete at some time.
+pub async fn of_others(
+    db: &Db,
+    project: ProjectId,
+    but: SessionId,
+    since: DateTime<Utc>,
+) -> Result<Vec<Snapshot>, DbErr> {
+    let sessions = Query::select()
+        .column(session::Column::Id)
+        .from(session::Entity)
+        .and_where(session::Column::ProjectId.eq(project))
+        .and_where(session::Column::Id.ne(but))
+        .to_owned();
+    let open = message::Column::CompletedAt.is_null();
+    let messages = Query::select()
+        .column(message::Column::Id)
+        .from(message::Entity)
+        .and_where(message::Column::SessionId.in_subquery(sessions))
+        .and_where(open.or(message::Column::CompletedAt.gte(since)))
+        .to_owned();
+    snapshot::Entity::find()
+        .filter(snapshot::Column::MessageId.in_subquery(messages))
         .order_by_asc(snapshot::COLUMN.id)
         .all(db.read())
         .await

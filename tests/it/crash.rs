@@ -1,8 +1,10 @@
 //! The server killed in the middle of the main job, at ten different moments.
 
+mod commands;
+
 use std::{
     io::{BufRead as _, BufReader, Write as _},
-    path::Path,
+    path::{Path, PathBuf},
     process::{Child, Command, Stdio},
     time::Duration,
 };
@@ -20,36 +22,7 @@ const SLEEP: &str = "sleep 86.4213";
 
 #[actix_web::test]
 async fn after_a_kill_at_any_moment_the_session_goes_on() {
-    let folder = tempfile::tempdir().unwrap();
-    let model = ScriptedModel::start().await;
-    model.fallback(job);
-    std::fs::create_dir_all(folder.path().join("roots/atlas")).unwrap();
-    let admin = ["admin", "create", "--login", "ada", "--password-stdin"];
-    let mut child = forge(folder.path(), &admin).stdin(Stdio::piped()).spawn().unwrap();
-    writeln!(child.stdin.take().unwrap(), "{PASSWORD}").unwrap();
-    assert!(child.wait().unwrap().success());
-    let token = forge(
-        folder.path(),
-        &["token", "create", "--login", "ada", "--name", "t", "--scope", "admin"],
-    );
-    let token = { token }.output().unwrap();
-    let token = String::from_utf8(token.stdout).unwrap().trim().to_owned();
-
-    let server = Server::start(folder.path(), &token);
-    let provider = json!({"name": "Scripted", "kind": "openai", "url": model.url(),
-        "key": ScriptedModel::KEY, "models": ScriptedModel::MODELS});
-    server.call(Method::POST, "/providers", &provider).await;
-    let path = folder.path().join("roots/atlas").canonicalize().unwrap();
-    let project =
-        server.call(Method::POST, "/projects", &json!({"name": "atlas", "path": path})).await;
-    let project = format!("/projects/{}", project["id"].as_str().unwrap());
-    server
-        .call(Method::POST, &format!("{project}/trust"), &json!({"trust_status": "trusted"}))
-        .await;
-    let rules = json!([{"tool": "bash", "pattern": "*", "action": "allow"}]);
-    server.call(Method::PUT, &format!("{project}/rules"), &rules).await;
-    drop(server);
-
+    let Stage { folder, model, token, project, path } = Stage::set(job).await;
     let mut statuses = Vec::new();
     for moment in 0..10 {
         std::fs::write(path.join("a.txt"), "one\n").unwrap();
@@ -88,6 +61,52 @@ async fn after_a_kill_at_any_moment_the_session_goes_on() {
     }
     assert!(statuses.iter().any(|status| status == "aborted"), "{statuses:?}");
     gone(SLEEP).await;
+}
+
+/// A folder for a server, with a project, a model and a token.
+struct Stage {
+    folder: tempfile::TempDir,
+    model: ScriptedModel,
+    token: String,
+    /// Its address in the API.
+    project: String,
+    /// Its folder.
+    path: PathBuf,
+}
+
+impl Stage {
+    async fn set(job: fn(&Value) -> Script) -> Self {
+        let folder = tempfile::tempdir().unwrap();
+        let model = ScriptedModel::start().await;
+        model.fallback(job);
+        std::fs::create_dir_all(folder.path().join("roots/atlas")).unwrap();
+        let admin = ["admin", "create", "--login", "ada", "--password-stdin"];
+        let mut child = forge(folder.path(), &admin).stdin(Stdio::piped()).spawn().unwrap();
+        writeln!(child.stdin.take().unwrap(), "{PASSWORD}").unwrap();
+        assert!(child.wait().unwrap().success());
+        let token = forge(
+            folder.path(),
+            &["token", "create", "--login", "ada", "--name", "t", "--scope", "admin"],
+        );
+        let token = { token }.output().unwrap();
+        let token = String::from_utf8(token.stdout).unwrap().trim().to_owned();
+
+        let server = Server::start(folder.path(), &token);
+        let provider = json!({"name": "Scripted", "kind": "openai", "url": model.url(),
+            "key": ScriptedModel::KEY, "models": ScriptedModel::MODELS});
+        server.call(Method::POST, "/providers", &provider).await;
+        let path = folder.path().join("roots/atlas").canonicalize().unwrap();
+        let project =
+            server.call(Method::POST, "/projects", &json!({"name": "atlas", "path": path})).await;
+        let project = format!("/projects/{}", project["id"].as_str().unwrap());
+        server
+            .call(Method::POST, &format!("{project}/trust"), &json!({"trust_status": "trusted"}))
+            .await;
+        let rules = json!([{"tool": "bash", "pattern": "*", "action": "allow"}]);
+        server.call(Method::PUT, &format!("{project}/rules"), &rules).await;
+        drop(server);
+        Self { folder, model, token, project, path }
+    }
 }
 
 /// The main job: reads, edits, creates, runs a failing and a long command, and answers.

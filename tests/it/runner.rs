@@ -8,10 +8,11 @@ use forge::{
         message::{Part, Role, ToolCall, ToolStatus},
         session::SessionStatus,
     },
-    engine::{self, asks::Answered, refused::Refused, sessions},
+    engine::{self, asks::Answered, hub::Event, refused::Refused, sessions},
     store::{
         asks,
         entity::{project::Model as Project, session::Model as Session},
+        journal::Write,
     },
 };
 use serde_json::json;
@@ -137,6 +138,113 @@ async fn an_abort_ends_the_command_within_a_second_and_the_session_goes_on() {
     model.push(Script::text("Here I am."));
     app.prompt(alice, session, "Go on").await;
     app.until(session, SessionStatus::Idle).await;
+}
+
+/// Noting is kept from its end for longer than a stop waits for it.
+#[actix_web::test]
+async fn what_a_stopped_command_changed_is_noted_before_anything_builds_on_it() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    let command = "echo new > new.txt; echo x > ready; sleep 602";
+    std::fs::write(stage.folder().join("make-it.sh"), command).unwrap();
+    model.push(Script::new().call("bash", json!({"command": "sh ./make-it.sh"})));
+    app.prompt(alice, session, "Sleep").await;
+    app.until(session, SessionStatus::Waiting).await;
+    stage.answer(Answered { answer: Answer::Once, message: None, pattern: None }).await;
+    eventually("the command runs", || stage.folder().join("ready").exists()).await;
+    let messages = app.messages(session).await;
+    let (prompt, answer) = (messages[0].message.id, messages[1].message.id);
+    let snapshots = &app.app.engine.snapshots;
+    let recorder = snapshots.recorder(&stage.folder(), session.id, answer);
+    let held = recorder.hold().await;
+    let mut watch = app.app.engine.hub.watch(session.id);
+
+    assert!(sessions::abort(&app.app.engine, session).await.unwrap());
+    app.until(session, SessionStatus::Aborted).await;
+    eventually("the run has ended", || !app.app.engine.runs.is_running(session.id)).await;
+    let path = |what: &str| format!("/api/v1/sessions/{}/{what}", session.id);
+    let undo = json!({ "message_id": prompt });
+    let said = alice.api.json(reqwest::Method::POST, &path("undo"), &undo).await.assert_status(409);
+    assert!(said.body.contains("still being noted. Try again in a moment."), "{}", said.body);
+    alice.api.get(&path("diff")).await.assert_status(409);
+    alice
+        .api
+        .send(reqwest::Method::DELETE, &path("")[..path("").len() - 1])
+        .await
+        .assert_status(409);
+    let project = format!("/api/v1/projects/{}", stage.project.id);
+    alice.api.send(reqwest::Method::DELETE, &project).await.assert_status(409);
+    model.push(Script::text("Here I am."));
+    assert!(!app.prompt(alice, session, "Go on").await.queued);
+    tokio::time::sleep(std::time::Duration::from_millis(300)).await;
+    assert_eq!(model.requests().len(), 1, "the next run began too early");
+
+    drop(held);
+    app.until(session, SessionStatus::Idle).await;
+    let files = |summary: &serde_json::Value| summary["files"].to_string();
+    let now = app.until(session, SessionStatus::Idle).await;
+    assert!(files(&now.summary).contains("new.txt"), "{}", now.summary);
+    let call = stage.calls().await.remove(0);
+    assert_eq!(call.status, ToolStatus::Aborted);
+    assert_eq!(call.metadata["changed"], json!(["new.txt", "ready"]));
+    let (mut part, mut list) = (false, false);
+    while let Ok(event) = watch.events.try_recv() {
+        let Event::Stored(stored) = &*event else { continue };
+        match &stored.write {
+            Write::Part(row) => part |= row.data.to_string().contains("\"changed\":[\"new.txt\""),
+            Write::Session(change) => {
+                list |= change.summary.as_ref().is_some_and(|it| files(it).contains("new.txt"));
+            }
+            _ => {}
+        }
+    }
+    assert!(part && list, "who watches is told: {part} {list}");
+    let undone = alice.api.json(reqwest::Method::POST, &path("undo"), &undo).await.assert_ok();
+    assert_eq!(undone.value()["conflicts"], json!([]));
+    assert!(!stage.folder().join("new.txt").exists());
+}
+
+#[actix_web::test]
+async fn repositories_inside_the_project_are_protected_and_new_ones_judged() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    let git = |arguments: &str| {
+        let mut git = std::process::Command::new("git");
+        assert!(
+            git.args(arguments.split(' ')).current_dir(stage.folder()).status().unwrap().success()
+        );
+    };
+    git("init -q .");
+    git("init -q old");
+    let command = "echo x > old/.git/hooks/post-commit; echo '[alias]' >> old/.git/config; \
+        git -C old -c user.name=a -c user.email=a@b commit -qm x --allow-empty && echo committed; \
+        git init -q new && cd new && echo x > .git/hooks/post-commit; git config alias.x '!x'; \
+        git -c user.name=a -c user.email=a@b commit -qm x --allow-empty && echo committed too";
+    std::fs::write(stage.folder().join("make-it.sh"), command).unwrap();
+    model.push(Script::new().call("bash", json!({"command": "sh ./make-it.sh"})));
+    model.push(Script::text("Done."));
+    let before = std::fs::read_to_string(stage.folder().join("old/.git/config")).unwrap();
+    app.prompt(alice, session, "Do it").await;
+    app.until(session, SessionStatus::Waiting).await;
+    stage.answer(Answered { answer: Answer::Once, message: None, pattern: None }).await;
+    app.until(session, SessionStatus::Idle).await;
+
+    let call = stage.calls().await.remove(0);
+    assert!(
+        call.output.contains("committed\n") && call.output.contains("committed too"),
+        "{call:?}"
+    );
+    let (old, new) = (stage.folder().join("old/.git"), stage.folder().join("new/.git"));
+    assert_eq!(std::fs::read_to_string(old.join("config")).unwrap(), before);
+    assert!(!old.join("hooks/post-commit").exists());
+    assert!(!new.join("hooks/post-commit").exists());
+    assert!(!std::fs::read_to_string(new.join("config")).unwrap().contains("!x"));
+    assert_eq!(
+        call.metadata["taken_away"],
+        json!(["new/.git/hooks/post-commit", "new/.git/config"])
+    );
+    assert!(call.output.contains("new/.git/hooks/post-commit was moved to"), "{}", call.output);
+    assert!(call.output.contains("alias.x"), "{}", call.output);
 }
 
 #[actix_web::test]

@@ -169,7 +169,10 @@ impl Git {
         if !is_repository(root) {
             return Ok(None);
         }
-        let arguments = words(&["status", "--porcelain=v2", "-z", "--branch"]);
+        // Whether a submodule is clean, git finds out by running itself in there, with the settings
+        // of the submodule, which may name programs. That another commit is checked out shows.
+        let quiet = "--ignore-submodules=dirty";
+        let arguments = words(&["status", "--porcelain=v2", "-z", "--branch", quiet]);
         let answer = self.look(root, arguments).await?;
         let mut status = GitStatus::parse(&answer.output);
         status.is_cut |= answer.is_cut;

@@ -38,17 +38,23 @@ fn protected_in(git_dir: &Path) -> Vec<PathBuf> {
     ["hooks", "config", "config.worktree", "commondir"].map(|name| git_dir.join(name)).into()
 }
 
+/// So many folders are looked into at most: a command can make any number.
+const MOST: usize = 4_096;
+
 /// The repositories of submodules, which may be nested in folders of their names.
 fn modules(below: &Path) -> Vec<PathBuf> {
-    let Ok(entries) = fs::read_dir(below) else { return Vec::new() };
-    let folders = entries.flatten().filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
-    let mut found = Vec::new();
-    for folder in folders.map(|entry| entry.path()) {
-        if folder.join("HEAD").is_file() {
-            found.extend(modules(&folder.join("modules")));
-            found.push(folder);
-        } else {
-            found.extend(modules(&folder));
+    let (mut found, mut todo) = (Vec::new(), vec![below.to_owned()]);
+    for _ in 0..MOST {
+        let Some(folder) = todo.pop() else { break };
+        let entries = fs::read_dir(folder).into_iter().flatten().flatten();
+        let folders = entries.filter(|entry| entry.file_type().is_ok_and(|it| it.is_dir()));
+        for folder in folders.map(|entry| entry.path()) {
+            if folder.join("HEAD").is_file() {
+                todo.push(folder.join("modules"));
+                found.push(folder);
+            } else {
+                todo.push(folder);
+            }
         }
     }
     found

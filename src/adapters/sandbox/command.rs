@@ -26,6 +26,9 @@ pub struct Command {
     /// A folder that it sees as its `/tmp` (with namespaces) or as `TMPDIR`, to be kept from one
     /// call to the next. Without one it gets an empty one of its own.
     pub tmp: Option<PathBuf>,
+    /// A file that stays locked (shared) as long as any process of the command, or the helper, is
+    /// there, also when the server has died. It must exist.
+    pub held: Option<PathBuf>,
     pub network: Network,
     pub limits: Limits,
     /// After this long the whole tree of processes is ended. `None`: it may take for ever.

@@ -22,7 +22,7 @@ use super::{Mode, policy::Policy};
 
 /// How much is kept in memory of all protected paths together.
 const MOST_BYTES: u64 = 16 << 20;
-const MOST_FILES: u64 = 2_000;
+const MOST_FILES: u64 = 8_000;
 
 /// Protected paths as they were before a command.
 pub(super) struct Guard {

@@ -56,6 +56,9 @@ fn run() -> Result<(), Error> {
 
 /// Starts the command, and sees it to its end.
 fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result<Notice, Error> {
+    // Whoever is forked has it too, and only the command itself, when it starts, lets go of it. It
+    // can do nothing that the first process, which has it, would not see to the end.
+    let _held = policy.held.as_ref().map(hold).transpose()?;
     rustix::process::chdir("/")?;
     set_child_subreaper(Some(getpid()))?;
     let namespaces = policy.mode == Mode::Namespaces;
@@ -108,6 +111,13 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
     let Restored { restored, lost } = put_back(proof, policy, &guard, &tmp)?;
     drop(temporary);
     Ok(Notice::Finished { ending, restored, lost })
+}
+
+/// Locks a file until this process, and those forked from it, have ended.
+fn hold(path: &PathBuf) -> io::Result<File> {
+    let file = File::open(path)?;
+    file.lock_shared()?;
+    Ok(file)
 }
 
 /// Restores protected paths. What the command left behind may lead anywhere, so without a view of

@@ -157,6 +157,7 @@ impl Sandbox {
             protected,
             tmp,
             tmp_root: self.tmp_root.clone(),
+            held: command.held,
             network: command.network,
             limits: command.limits,
             timeout: command.timeout,

@@ -33,6 +33,8 @@ pub(super) struct Policy {
     pub tmp: Option<PathBuf>,
     /// Where a private folder is made when there are no namespaces to have a `/tmp` in.
     pub tmp_root: PathBuf,
+    /// A file that is locked until all is over.
+    pub held: Option<PathBuf>,
     pub network: Network,
     pub limits: Limits,
     pub timeout: Option<Duration>,
@@ -151,6 +153,7 @@ mod tests {
             protected: vec!["/p/.git/config".into()],
             tmp: None,
             tmp_root: "/t".into(),
+            held: None,
             network: Network::Off,
             limits: Limits::default(),
             timeout: Some(Duration::from_millis(1500)),

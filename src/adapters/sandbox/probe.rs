@@ -190,6 +190,7 @@ async fn attempt(
         protected: Vec::new(),
         tmp: None,
         tmp_root: tmp_root.to_owned(),
+        held: None,
         network: Network::Off,
         limits: Limits::default(),
         timeout: Some(PATIENCE),

@@ -18,7 +18,7 @@ use std::{
 use serde::{Deserialize, Serialize};
 
 /// The SHA-256 of some content, which is also the name that it is kept under.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Serialize, Deserialize)]
 pub struct Hash(pub [u8; 32]);
 
 impl fmt::Display for Hash {

@@ -14,7 +14,10 @@ use crate::{
         project::{self, Refusal},
         trust::Trust,
     },
-    engine::tree::{self, TreeError},
+    engine::{
+        snapshots::Snapshots,
+        tree::{self, TreeError},
+    },
     store::{Db, DbErr, entity::project::Model as Project, projects, sessions},
 };
 
@@ -47,6 +50,8 @@ pub struct Kept {
 pub enum RemoveError {
     #[error("Agents are at work in {0} of its sessions. Stop them first, then remove the project.")]
     AtWork(usize),
+    #[error("What the last command changed is still being noted. Try again in a moment.")]
+    Noting,
     #[error(transparent)]
     Store(#[from] DbErr),
 }
@@ -101,14 +106,22 @@ impl Projects {
         projects::set_trust(&self.db, project, trust, self.clock.now()).await
     }
 
-    /// Removes a project with its sessions, and not one file of its folder.
-    pub async fn remove(&self, project: Project) -> Result<Kept, RemoveError> {
+    /// Removes a project with its sessions, and not one file of its folder. `snapshots` know
+    /// whether something is still being noted of one of them.
+    pub async fn remove(
+        &self,
+        snapshots: &Snapshots,
+        project: Project,
+    ) -> Result<Kept, RemoveError> {
         let active = sessions::active_in(&self.db, project.id).await?.len();
         if active > 0 {
             return Err(RemoveError::AtWork(active));
         }
         let kept = self.kept(&project).await?;
         let gone = sessions::ids_of(&self.db, project.id).await?;
+        if gone.iter().any(|session| snapshots.is_noting(*session)) {
+            return Err(RemoveError::Noting);
+        }
         projects::delete(&self.db, project).await?;
         for session in gone {
             let outputs = self.config.data.dir.join("outputs").join(session.to_string());

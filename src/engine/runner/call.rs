@@ -23,7 +23,7 @@ use crate::{
     },
     engine::{
         gate::Judged,
-        snapshots::MessageRecorder,
+        snapshots::{MessageRecorder, Noting},
         tools::{self, Outcome, Subject},
     },
     store::{
@@ -235,6 +235,7 @@ impl Run {
             recorder: self.recorder.clone(),
             veil: self.gate.veil(),
             cancel: self.reins.cancel.clone(),
+            _noting: self.engine.snapshots.noting(self.session.id),
         };
         if let Some(refused) = self.refused_by_now(call) {
             return std::future::ready(CallEnd { call: index, outcome: refused, todos: None })
@@ -333,6 +334,8 @@ struct Job {
     recorder: Arc<MessageRecorder>,
     veil: tools::Veil,
     cancel: tokio_util::sync::CancellationToken,
+    /// The next run, and undo, wait for its end.
+    _noting: Noting,
 }
 
 impl Job {
@@ -340,7 +343,13 @@ impl Job {
         match self.tool.as_str() {
             "todo_write" => tools::todo_write::run(self.input),
             "bash" => {
-                let _turn = self.engine.heavy.acquire().await;
+                let _turn = tokio::select! {
+                    turn = self.engine.heavy.acquire() => turn,
+                    () = self.cancel.cancelled() => {
+                        let error = Some("The command was stopped before it started.".to_owned());
+                        return (Outcome { error, ..Outcome::default() }, None);
+                    }
+                };
                 let context = tools::bash::BashContext {
                     engine: &self.engine,
                     root: &self.root,

@@ -4,6 +4,8 @@
 //! with the session in a state that a person can go on from.
 
 mod call;
+mod endpoint;
+mod late;
 mod record;
 mod repair;
 mod run;
@@ -18,7 +20,7 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Notify, mpsc, watch};
+use tokio::sync::{Notify, mpsc, oneshot, watch};
 use tokio_util::sync::CancellationToken;
 
 pub use self::repair::{repair, stop_waiting};
@@ -153,9 +155,16 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
         runs.insert(session, handle);
     }
     let engine = engine.clone();
-    let reins = run::Reins { cancel, news, retry_now, steered };
+    let (late, mut left) = oneshot::channel();
+    let reins = run::Reins { cancel: cancel.clone(), news, retry_now, steered, late: Some(late) };
     let threads = engine.threads.clone();
     threads.spawn(async move {
+        // What the last run has changed is noted before the next one changes more. One that is
+        // stopped meanwhile only says so.
+        tokio::select! {
+            () = engine.snapshots.noted(session) => {}
+            () = cancel.cancelled() => {}
+        }
         let work = tokio::spawn(run::run(engine.clone(), session, begin, reins));
         match work.await {
             Ok(Ok(())) => {}
@@ -167,6 +176,9 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
                 tracing::error!(%session, "a run panicked: {err}");
                 repair::after_failure(&engine, session).await;
             }
+        }
+        if let Ok(late) = left.try_recv() {
+            tokio::spawn(late.finish());
         }
         // A prompt that came while the run was ending was put into the queue.
         let moment = engine.runs.moment(session).await;

@@ -2,14 +2,17 @@
 
 use std::sync::Arc;
 
-use super::record::{filled, value};
+use super::{
+    late,
+    record::{filled, value},
+};
 use crate::{
     domain::{
         ids::{MessageId, SessionId},
         message::{Part, Role, ToolStatus},
         session::{AskStatus, Failure, SessionStatus},
     },
-    engine::Engine,
+    engine::{Engine, snapshots::Recovered, tools::bash},
     store::{
         self, DbErr, asks,
         entity::session::Model as Session,
@@ -22,7 +25,19 @@ use crate::{
 ///
 /// A session that waits for a person goes on waiting, with what it asked. In every other one the
 /// unfinished calls are aborted, and it can be continued at once.
-pub async fn repair(engine: &Arc<Engine>) -> Result<usize, DbErr> {
+///
+/// What commands had changed when they were cut off is recorded first.
+pub async fn repair(engine: &Arc<Engine>) -> anyhow::Result<usize> {
+    let recovered = engine.snapshots.recover().await.unwrap_or_else(|err| {
+        tracing::error!("looking for cut-off commands: {err}");
+        Vec::new()
+    });
+    for recovered in recovered {
+        let part = recovered.part;
+        if let Err(err) = cut_off(engine, recovered).await {
+            tracing::error!(%part, "telling of a cut-off command: {err:#}");
+        }
+    }
     let left = store::sessions::left_running(&engine.db).await?;
     let count = left.len();
     for session in left {
@@ -32,6 +47,27 @@ pub async fn repair(engine: &Arc<Engine>) -> Result<usize, DbErr> {
             .await?;
     }
     Ok(count)
+}
+
+/// Tells with the call what is known of a command that was cut off.
+async fn cut_off(engine: &Engine, recovered: Recovered) -> anyhow::Result<()> {
+    let Some(row) = messages::part(&engine.db, recovered.part).await? else { return Ok(()) };
+    let session = row.session_id;
+    let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else { return Ok(()) };
+    call.status = ToolStatus::Aborted;
+    call.error = Some(match recovered.changes {
+        None => UNRECORDED.to_owned(),
+        Some(changes) => {
+            call.metadata = bash::metadata(&changes);
+            let taken = changes.taken.iter().take(20).map(|it| format!("\n{it}"));
+            RECORDED.to_owned() + &taken.collect::<String>()
+        }
+    });
+    let mut writes = vec![Write::Part(Box::new(filled(row, &Part::Tool(call))))];
+    writes.extend(late::summary(engine, session).await?);
+    let stored = journal::record(&engine.db, session, engine.clock.now(), writes).await?;
+    engine.hub.stored(session, stored);
+    Ok(())
 }
 
 /// Closes a reply that cannot go on, with what is told of it.
@@ -108,6 +144,10 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
         }
     }
     if let Left::Stopped(failure) | Left::Failed(failure) = &left {
+        match late::summary(engine, session.id).await {
+            Ok(summary) => writes.extend(summary),
+            Err(err) => tracing::error!(session = %session.id, "comparing files: {err:#}"),
+        }
         for mut ask in open {
             ask.status = AskStatus::Withdrawn;
             ask.decided_at = Some(now);
@@ -133,7 +173,9 @@ async fn finish(engine: &Engine, session: &Session, message: MessageId) -> anyho
 }
 
 const STOPPED: &str = "The call was stopped before it finished, because the server ended.";
-/// What a command changed is found by looking again after it; nobody did.
+const RECORDED: &str = "The command was stopped before it finished, because the server ended. \
+     What it had changed by then is recorded.";
+/// How the project was before it could not be read any more.
 const UNRECORDED: &str = "The command was stopped before it finished, because the server ended. \
      What it had changed by then was not recorded: look at the files, and know that undo does not \
      cover it.";

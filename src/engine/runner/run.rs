@@ -10,14 +10,16 @@ use std::{
 };
 
 use anyhow::Context as _;
-use futures_util::{StreamExt as _, stream::FuturesUnordered};
-use tokio::sync::{Notify, mpsc};
+use futures_util::{StreamExt as _, future::BoxFuture, stream::FuturesUnordered};
+use tokio::sync::{Notify, mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{
     Begin, Decided, News,
     call::{CallEnd, RunningCall},
-    record::{summary_of, value},
+    endpoint::{endpoint, refuse},
+    late::Late,
+    record::summary_of,
     step::StepEnd,
 };
 use crate::{
@@ -26,7 +28,7 @@ use crate::{
         conversation::{self, CallIds, Exchange, Request, ToolChoice, ToolSpec},
         ids::SessionId,
         message::{Part, Role},
-        provider::{Meta, ModelMeta},
+        provider::ModelMeta,
         session::{AskStatus, Failure, Queued, SessionStatus, Summary},
         turn::{Effect, Heard, Order, Reason, Turn},
     },
@@ -48,6 +50,8 @@ pub(super) struct Reins {
     pub retry_now: Arc<Notify>,
     /// Whether prompts may wait that are to steer it.
     pub steered: Arc<AtomicBool>,
+    /// Takes the calls that outlive the run.
+    pub late: Option<oneshot::Sender<Late>>,
 }
 
 /// All that a run works with.
@@ -190,9 +194,23 @@ impl Run {
         .await
     }
 
-    /// Carries out orders until the turn stops.
+    /// Carries out orders until the turn stops. Calls that go on then are handed over.
     async fn answer(&mut self, turn: &mut Turn, orders: Vec<Order>) -> anyhow::Result<Ended> {
         let mut running = FuturesUnordered::new();
+        let ended = self.carry_out(turn, orders, &mut running).await;
+        if let (false, Some(late)) = (running.is_empty(), self.reins.late.take()) {
+            let parts = self.calls.iter().map(|call| call.row.id).collect();
+            let _ = late.send(Late::new(self, parts, &mut running));
+        }
+        ended
+    }
+
+    async fn carry_out(
+        &mut self,
+        turn: &mut Turn,
+        orders: Vec<Order>,
+        running: &mut FuturesUnordered<BoxFuture<'static, CallEnd>>,
+    ) -> anyhow::Result<Ended> {
         let mut writes = Vec::new();
         let mut plan = self.plan(orders, &mut writes);
         loop {
@@ -359,7 +377,8 @@ impl Run {
             Ended::Failed(failure) => (SessionStatus::Error, Some(failure)),
         };
         self.recorder.settle().await?;
-        self.refresh_changes().await?;
+        // Also where this answer has changed nothing: an earlier one may have been noted meanwhile.
+        self.summary.files = self.engine.snapshots.changed_files(self.session.id).await?;
         let mut writes = Vec::new();
         // From here on nobody answers: an ask is either answered or withdrawn.
         let _moment = self.engine.runs.moment(self.session.id).await;
@@ -415,85 +434,4 @@ fn tool_specs() -> Vec<ToolSpec> {
         schema: (tool.schema)(),
     };
     tools::all().iter().map(spec).collect()
-}
-
-/// Where the session's model is asked, or why it cannot be.
-async fn endpoint(
-    engine: &Engine,
-    session: &Session,
-) -> anyhow::Result<Result<(Endpoint, ModelMeta), Failure>> {
-    let fail = |message: &str| {
-        Ok(Err(Failure {
-            version: 1,
-            code: "provider".into(),
-            message: message.into(),
-            provider_message: None,
-        }))
-    };
-    let person = store::users::find(&engine.db, session.user_id).await?;
-    if person.is_none_or(|person| person.disabled_at.is_some()) {
-        return fail("The account of this session's person is switched off.");
-    }
-    let Some(id) = session.provider_id else {
-        return fail("The session's provider was removed. Choose another model, then send again.");
-    };
-    let found = store::providers::usable(&engine.db, session.user_id, id).await?;
-    let Some(provider) = found else {
-        return fail(
-            "The session's provider is not there any more. Choose another model, then send again.",
-        );
-    };
-    if provider.disabled_at.is_some() {
-        return fail(
-            "The session's provider is switched off. Choose another model, then send again.",
-        );
-    }
-    let meta: Meta = serde_json::from_value(provider.meta.clone()).unwrap_or_default();
-    let meta = meta.models.get(&session.model).cloned().unwrap_or_default();
-    let key = match &provider.key {
-        Some(sealed) => match engine.vault.open(&format!("provider:{}", provider.id), sealed) {
-            Ok(key) => Some(key),
-            Err(err) => {
-                tracing::error!(provider = %provider.id, "opening a key: {err}");
-                return fail(
-                    "The provider's key cannot be opened with this server's secret. Put in the key again.",
-                );
-            }
-        },
-        None => None,
-    };
-    let endpoint = Endpoint { kind: provider.kind, name: provider.name, url: provider.url, key };
-    Ok(Ok((endpoint, meta)))
-}
-
-/// Answers a prompt with why it cannot be answered.
-async fn refuse(
-    engine: &Engine,
-    session: &Session,
-    teller: &Teller,
-    failure: Failure,
-) -> anyhow::Result<()> {
-    let now = engine.clock.now();
-    let position = messages::last_position(&engine.db, session.id).await? + 1;
-    let answer = Message {
-        id: crate::domain::ids::MessageId::mint(now, engine.entropy.as_ref()),
-        session_id: session.id,
-        position,
-        role: Role::Assistant,
-        queued: None,
-        user_id: None,
-        agent: session.agent.clone(),
-        model: session.model.clone(),
-        cost_micros: None,
-        tokens: value(&crate::domain::message::Tokens::default()),
-        error: Some(value(&failure)),
-        seq: 0,
-        reverted_at: None,
-        created_at: now,
-        completed_at: Some(now),
-    };
-    let writes = vec![Write::Message(Box::new(answer)), Write::status(SessionStatus::Error)];
-    let stored = store::journal::record(&engine.db, session.id, now, writes).await?;
-    teller.stored(stored);
-    Ok(())
 }

@@ -17,8 +17,11 @@ use std::{
     time::{Duration, SystemTime, UNIX_EPOCH},
 };
 
+use serde::{Deserialize, Serialize};
+
 use super::{
     not_captured::NotCaptured,
+    repositories::Repositories,
     tree::{Kind, LARGEST_KEPT, Stat, Tree},
     walk::walk,
 };
@@ -48,7 +51,7 @@ impl Default for Budget {
 const TICK: Duration = Duration::from_millis(20);
 
 /// Where the content of a file can be had later.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Source {
     /// There is none: a folder, or something special.
     Nothing,
@@ -57,14 +60,14 @@ pub(super) enum Source {
     Missing(Why),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Why {
     Large,
     Unreadable,
     Budget,
 }
 
-#[derive(Clone, Copy, Debug)]
+#[derive(Clone, Copy, Debug, Serialize, Deserialize)]
 pub(super) struct Known {
     pub stat: Stat,
     pub source: Source,
@@ -73,17 +76,20 @@ pub(super) struct Known {
 }
 
 /// All files of a project at one moment.
+#[derive(Serialize, Deserialize)]
 pub(super) struct Baseline {
     pub files: HashMap<Box<[u8]>, Known>,
     pub unreadable: Vec<Box<[u8]>>,
     /// There are too many files, and changes are not looked for.
     pub too_many: bool,
     pub tracked: Tracked,
+    pub repositories: Repositories,
 }
 
 /// The folders that have files of the index in them.
-#[derive(Clone, Default)]
+#[derive(Clone, Default, Serialize, Deserialize)]
 pub(super) struct Tracked {
+    #[serde(skip)]
     version: Option<IndexVersion>,
     pub folders: Arc<HashSet<Box<[u8]>>>,
 }
@@ -123,6 +129,7 @@ impl Baseline {
             unreadable: walked.unreadable,
             too_many: walked.too_many,
             tracked,
+            repositories: Repositories::of(&Tree::open(root)?, walked.repositories),
         };
         if baseline.too_many {
             return Ok(baseline);

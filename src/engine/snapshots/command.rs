@@ -4,27 +4,42 @@
 //! [`super::baseline`]; after it they are looked at again. What differs is recorded like a tool's
 //! change. Nobody is kept from working in the project meanwhile.
 
-use std::{collections::HashSet, sync::Arc};
+use std::{collections::HashSet, path::PathBuf, sync::Arc};
 
 use super::{
-    MessageRecorder, Snapshots, SnapshotsError,
-    baseline::{Baseline, Budget},
+    MessageRecorder, Snapshots, SnapshotsError, Taken,
+    baseline::{Baseline, Budget, just_now},
     blocking,
-    compare::compare,
+    compare::{Compared, Found, compare},
     not_captured::NotCaptured,
-    rows,
+    open::{Head, Open},
+    rows::{self, Author},
     windows::Window,
 };
-use crate::domain::undo::{Content, FileState, path};
+use crate::domain::{
+    ids::PartId,
+    undo::{Content, FileState, path},
+};
 
 /// The project as it was before a command. Dropped without [`Snapshots::after_command`], it
-/// leaves no trace.
+/// leaves no trace but the file of [`Scan::keep`], which the next start of the server looks at.
 pub struct Scan {
     recorder: MessageRecorder,
     baseline: Arc<Baseline>,
     window: Arc<Window>,
+    since: (i64, u32),
+    /// Its file in the data folder, once it has one.
+    open: Option<Open>,
     /// What the command could change without that it can be undone.
     pub not_captured: NotCaptured,
+}
+
+/// What a command did.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub struct Changes {
+    pub changed: Vec<ChangedPath>,
+    /// What was taken away from repositories inside the project.
+    pub taken: Vec<Taken>,
 }
 
 /// A file that a command changed.
@@ -50,6 +65,30 @@ impl ChangedPath {
     }
 }
 
+impl Scan {
+    /// What the command must not change of the repositories inside the project, and how many
+    /// there are beyond what can be protected.
+    pub fn protected(&self) -> (Vec<PathBuf>, usize) {
+        self.baseline.repositories.protected(&self.recorder.0.root)
+    }
+
+    /// Stores that the command is about to start, so that what it changes is found also when the
+    /// server is killed. Returns the file that has to stay locked while processes of it are there.
+    pub async fn keep(&mut self, part: PartId) -> Result<PathBuf, SnapshotsError> {
+        let inner = &self.recorder.0;
+        let head = Head {
+            session: inner.session,
+            message: inner.message,
+            root: inner.root.clone(),
+            since: self.since,
+        };
+        let (commands, baseline) = (inner.snapshots.parts.commands.clone(), self.baseline.clone());
+        let path = blocking(move || commands.store(part, &head, &baseline)).await?;
+        self.open = Some(Open::beat(path.clone()));
+        Ok(path)
+    }
+}
+
 impl Snapshots {
     /// Looks at the project before a command runs.
     pub async fn before_command(
@@ -60,6 +99,7 @@ impl Snapshots {
         let inner = &recorder.0;
         inner.load().await?;
         recorder.settle().await?;
+        let since = just_now();
         let window = self.parts.windows.open(&inner.root, inner.session);
         let old = self.parts.baselines.get(&inner.root);
         let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
@@ -73,24 +113,46 @@ impl Snapshots {
         .await?;
         self.parts.baselines.put(&inner.root, baseline.clone());
         inner.doubt(&baseline).await?;
-        Ok(Scan { recorder: recorder.clone(), baseline, window, not_captured })
+        let recorder = recorder.clone();
+        Ok(Scan { recorder, baseline, window, since, open: None, not_captured })
     }
 
-    /// Records what the command has changed, and returns it.
-    pub async fn after_command(&self, scan: Scan) -> Result<Vec<ChangedPath>, SnapshotsError> {
-        let Scan { recorder, baseline, window, .. } = scan;
-        let inner = &recorder.0;
-        let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
-        let (found, next) = blocking(move || compare(&root, &blobs, &baseline)).await?;
-        window.close();
-        self.parts.baselines.put(&inner.root, Arc::new(next));
+    /// Takes away what could run outside later, records what the command has changed, and returns
+    /// both.
+    pub async fn after_command(&self, scan: Scan) -> Result<Changes, SnapshotsError> {
+        let Scan { recorder, baseline, window, open, .. } = scan;
+        let noted = async {
+            let inner = &recorder.0;
+            let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
+            let compared = blocking(move || compare(&root, &blobs, &baseline)).await?;
+            let Compared { found, taken, next } = compared;
+            window.close();
+            self.parts.baselines.put(&inner.root, Arc::new(next));
+            let author = |path: &str, it: &Found| window.author(path, &it.after, it.changed);
+            Ok(Changes { changed: self.note(&recorder, found, author).await?, taken })
+        };
+        let noted = noted.await;
+        // Also after a failure, which is told: later it could only be done worse.
+        if let Some(open) = open {
+            open.close().await;
+        }
+        noted
+    }
 
+    /// Stores changes of a message, as far as it is their author.
+    pub(super) async fn note(
+        &self,
+        recorder: &MessageRecorder,
+        found: Vec<Found>,
+        author: impl Fn(&str, &Found) -> Option<Author>,
+    ) -> Result<Vec<ChangedPath>, SnapshotsError> {
+        let inner = &recorder.0;
         let _storing = inner.storing().await;
         let new = inner.new_rows();
         let (mut fresh, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for found in found {
             let path = path::encode(&found.path);
-            let Some(author) = window.author(&path, &found.after, found.changed) else { continue };
+            let Some(author) = author(&path, &found) else { continue };
             match inner.rows().by_path.contains_key(&path) {
                 true => left.push((path.clone(), found.after, author)),
                 false => {

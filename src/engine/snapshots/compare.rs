@@ -4,8 +4,9 @@ use std::{collections::HashMap, io, path::Path};
 
 use super::{
     baseline::{Baseline, Known, Source, Tracked, Why, just_now},
+    repositories::{Repositories, Taken},
     tree::{Kind, Stat, Tree},
-    walk::{Walked, walk},
+    walk::walk,
 };
 use crate::{
     adapters::{
@@ -24,15 +25,30 @@ pub(super) struct Found {
     pub changed: Option<(i64, u32)>,
 }
 
-/// Finds all changes since a baseline. Returns the baseline for what comes next, too.
-pub(super) fn compare(
-    root: &Path,
-    blobs: &Blobs,
-    before: &Baseline,
-) -> io::Result<(Vec<Found>, Baseline)> {
-    let since = just_now();
+/// What is different from a baseline.
+pub(super) struct Compared {
+    pub found: Vec<Found>,
+    /// What was taken away from repositories inside the project.
+    pub taken: Vec<Taken>,
+    /// The baseline for what comes next.
+    pub next: Baseline,
+}
+
+/// Finds all changes since a baseline, when what could run outside later has been taken away.
+pub(super) fn compare(root: &Path, blobs: &Blobs, before: &Baseline) -> io::Result<Compared> {
+    let mut since = just_now();
     // What was watched before is watched now, whatever the command did to the index.
-    let walked = walk(root, &before.tracked.folders)?;
+    let mut walked = walk(root, &before.tracked.folders)?;
+    let tree = Tree::open(root)?;
+    // Of what was not looked at before nobody knows whether it is new.
+    let taken = match before.too_many {
+        true => Vec::new(),
+        false => before.repositories.take_away(&tree, root, &walked.repositories),
+    };
+    if !taken.is_empty() {
+        since = just_now();
+        walked = walk(root, &before.tracked.folders)?;
+    }
     let repository = Repository::at(root);
     let tracked = Tracked::of(repository.as_ref(), Some(&before.tracked));
     let mut after = Baseline {
@@ -40,20 +56,21 @@ pub(super) fn compare(
         unreadable: walked.unreadable.clone(),
         too_many: walked.too_many,
         tracked,
+        repositories: Repositories::of(&tree, walked.repositories),
     };
     if before.too_many || after.too_many {
-        return Ok((Vec::new(), after));
+        return Ok(Compared { found: Vec::new(), taken, next: after });
     }
-    let tree = Tree::open(root)?;
     let mut objects = None;
     let mut comparing = Comparing { root, tree, blobs, before, objects: &mut objects };
     let mut found = Vec::new();
-    for path in before.files.keys().filter(|path| !walked.files.contains_key(&**path)) {
-        if !hidden(path, &walked) {
+    let seen = (walked.files, walked.unreadable);
+    for path in before.files.keys().filter(|path| !seen.0.contains_key(&**path)) {
+        if !hidden(path, &seen.0, &seen.1) {
             found.extend(comparing.gone(path)?);
         }
     }
-    for (path, stat) in walked.files {
+    for (path, stat) in seen.0 {
         let fresh = stat.changed >= since;
         let known = before.files.get(&path);
         if let Some(known) = known.filter(|known| !known.fresh && known.stat == stat) {
@@ -67,7 +84,7 @@ pub(super) fn compare(
         after.files.insert(path, Known { stat, source, fresh });
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
-    Ok((found, after))
+    Ok(Compared { found, taken, next: after })
 }
 
 fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
@@ -75,10 +92,10 @@ fn above(path: &[u8]) -> impl Iterator<Item = &[u8]> {
 }
 
 /// Whether a walk has not looked into a folder that a path lies in.
-fn hidden(path: &[u8], walked: &Walked) -> bool {
+fn hidden(path: &[u8], files: &HashMap<Box<[u8]>, Stat>, unreadable: &[Box<[u8]>]) -> bool {
     above(path).any(|folder| {
-        walked.files.get(folder).is_some_and(|stat| stat.kind == Kind::Tree)
-            || walked.unreadable.iter().any(|it| &**it == folder)
+        files.get(folder).is_some_and(|stat| stat.kind == Kind::Tree)
+            || unreadable.iter().any(|it| &**it == folder)
     })
 }
 

@@ -11,7 +11,11 @@ mod changes;
 mod command;
 mod compare;
 mod not_captured;
+mod noting;
+mod open;
 mod recorder;
+mod recover;
+mod repositories;
 mod restore;
 mod revert;
 mod rows;
@@ -27,12 +31,18 @@ use std::{
     time::Duration,
 };
 
-use self::{baseline::Baseline, changes::Nets, recorder::Inner, windows::Windows};
+use self::{
+    baseline::Baseline, changes::Nets, noting::Notings, open::OpenCommands, recorder::Inner,
+    windows::Windows,
+};
 pub use self::{
     changes::FileDiff,
-    command::{ChangedPath, Scan},
+    command::{ChangedPath, Changes, Scan},
     not_captured::{NotCaptured, Paths},
+    noting::Noting,
     recorder::MessageRecorder,
+    recover::Recovered,
+    repositories::Taken,
     restore::Stuck,
     revert::Undone,
     tree::LARGEST_KEPT,
@@ -59,7 +69,9 @@ struct Parts {
     clock: Arc<dyn Clock>,
     entropy: Arc<dyn Entropy>,
     blobs: Blobs,
+    commands: OpenCommands,
     files: Files,
+    notings: Arc<Notings>,
     windows: Windows,
     baselines: Baselines,
     nets: Nets,
@@ -73,6 +85,8 @@ struct Parts {
 pub enum SnapshotsError {
     #[error("The session is running. Stop it first.")]
     Running,
+    #[error("What the last command changed is still being noted. Try again in a moment.")]
+    Noting,
     #[error("The session or the message is no longer there.")]
     Gone,
     #[error(transparent)]
@@ -84,19 +98,22 @@ pub enum SnapshotsError {
 }
 
 impl Snapshots {
+    /// What is kept lies in the data folder.
     pub fn new(
         db: Db,
         clock: Arc<dyn Clock>,
         entropy: Arc<dyn Entropy>,
-        blobs: Blobs,
+        data: &Path,
         files: Files,
     ) -> Self {
         let parts = Parts {
             db,
             clock,
             entropy,
-            blobs,
+            blobs: Blobs::below(data),
+            commands: OpenCommands::below(data),
             files,
+            notings: Arc::default(),
             windows: Windows::default(),
             baselines: Baselines::default(),
             nets: Nets::default(),

@@ -145,6 +145,12 @@ impl MessageRecorder {
         Ok(())
     }
 
+    /// Keeps everybody from storing more in the record while the result is held. For tests of
+    /// what happens while noting takes long.
+    pub async fn hold(&self) -> tokio::sync::MutexGuard<'_, ()> {
+        self.0.storing().await
+    }
+
     /// Whether the message has changed any file.
     pub fn has_changes(&self) -> bool {
         !self.0.rows().by_path.is_empty()

@@ -98,6 +98,7 @@ impl Snapshots {
         match store::sessions::with_project(&self.parts.db, session).await? {
             None => Err(SnapshotsError::Gone),
             Some((session, _)) if session.status.is_active() => Err(SnapshotsError::Running),
+            Some(_) if self.is_noting(session) => Err(SnapshotsError::Noting),
             Some(_) => Ok(()),
         }
     }

@@ -15,6 +15,7 @@ use rustix::{
     fs::{AtFlags, CWD, Dir, FileType, Mode, OFlags, ResolveFlags},
     io::Errno,
 };
+use serde::{Deserialize, Serialize};
 
 use crate::{
     adapters::blobs::{self, Blobs},
@@ -27,7 +28,7 @@ pub const LARGEST_KEPT: u64 = 2 << 20;
 const LARGEST_SEEN: u64 = 64 << 20;
 
 /// What tells one state of a file from another without reading it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) struct Stat {
     pub kind: Kind,
     pub mode: u32,
@@ -38,7 +39,7 @@ pub(super) struct Stat {
     pub changed: (i64, u32),
 }
 
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 pub(super) enum Kind {
     File,
     Symlink,
@@ -123,6 +124,11 @@ impl Tree {
             return Err(Errno::INVAL);
         }
         Ok((self.reach(above, FOLDER)?, OsStr::from_bytes(name)))
+    }
+
+    /// The folder itself.
+    pub fn top(&self) -> io::Result<Stat> {
+        Ok(Stat::of(&rustix::fs::fstat(&self.root)?))
     }
 
     /// What is at a path; nothing where the way there does not exist or passes a link.

@@ -4,6 +4,9 @@
 //! `.git`, and folders full of what tools can make again: those of package managers and caches by
 //! their name, and those that hold a `CACHEDIR.TAG`, as compilers' folders do. A folder with
 //! files in it that Git has is never left out.
+//!
+//! What a repository inside the project has of its own is told by name, see
+//! [`super::repositories`].
 
 use std::{
     collections::{HashMap, HashSet},
@@ -55,6 +58,9 @@ pub(super) struct Walked {
     pub unreadable: Vec<Box<[u8]>>,
     /// There are more files than can be looked at, and this is not all of them.
     pub too_many: bool,
+    /// What makes a folder inside the project a repository: its `.git`, whatever that is, or the
+    /// folder itself if it is one without a work tree.
+    pub repositories: Vec<Box<[u8]>>,
 }
 
 /// Whether a folder of this name is made by a tool.
@@ -111,13 +117,15 @@ fn work_on(tree: &Tree, tracked: &HashSet<Box<[u8]>>, work: &Mutex<Work>, more: 
         guard = lock(work);
         guard.busy -= 1;
         match looked {
-            Ok(Looked::Files(files, mut folders)) => {
-                guard.found.files.extend(files);
-                guard.folders.append(&mut folders);
-            }
-            Ok(Looked::Tagged) => {
-                if let Some(stat) = guard.found.files.get_mut(&folder) {
-                    stat.kind = Kind::Tree;
+            Ok(mut looked) => {
+                guard.found.repositories.append(&mut looked.repositories);
+                if looked.tagged {
+                    if let Some(stat) = guard.found.files.get_mut(&folder) {
+                        stat.kind = Kind::Tree;
+                    }
+                } else {
+                    guard.found.files.extend(looked.files);
+                    guard.folders.append(&mut looked.folders);
                 }
             }
             // It has gone since it was listed.
@@ -133,19 +141,31 @@ fn work_on(tree: &Tree, tracked: &HashSet<Box<[u8]>>, work: &Mutex<Work>, more: 
 }
 
 /// What is in a folder.
-enum Looked {
-    /// Its files and folders, and those of them to be looked into.
-    Files(Vec<(Box<[u8]>, Stat)>, Vec<Box<[u8]>>),
-    Tagged,
+#[derive(Default)]
+struct Looked {
+    files: Vec<(Box<[u8]>, Stat)>,
+    /// Those that are looked into.
+    folders: Vec<Box<[u8]>>,
+    repositories: Vec<Box<[u8]>>,
+    /// It is a cache, and what is in it does not count.
+    tagged: bool,
 }
 
 fn look(tree: &Tree, folder: &[u8], tracked: &HashSet<Box<[u8]>>) -> Result<Looked, Errno> {
     let open = tree.reach(folder, OFlags::RDONLY | OFlags::DIRECTORY)?;
-    let (mut files, mut folders, mut tagged) = (Vec::new(), Vec::new(), false);
+    let mut looked = Looked::default();
+    // What a repository without a work tree consists of.
+    let mut bare = [false; 3];
     for entry in Dir::read_from(&open)? {
         let entry = entry?;
         let name = entry.file_name().to_bytes();
-        if matches!(name, b"." | b".." | b".git") || is_ours(name) {
+        if matches!(name, b"." | b"..") || is_ours(name) {
+            continue;
+        }
+        if name == b".git" && !folder.is_empty() {
+            looked.repositories.push([folder, name].join(&b'/').into());
+        }
+        if name == b".git" {
             continue;
         }
         let Ok(stat) = rustix::fs::statat(&open, name, AtFlags::SYMLINK_NOFOLLOW) else { continue };
@@ -154,19 +174,23 @@ fn look(tree: &Tree, folder: &[u8], tracked: &HashSet<Box<[u8]>>) -> Result<Look
             b"" => name.into(),
             _ => [folder, name].join(&b'/').into(),
         };
-        tagged |= name == TAG && stat.kind == Kind::File;
+        looked.tagged |= name == TAG && stat.kind == Kind::File;
+        for (part, is) in [b"HEAD".as_slice(), b"objects", b"refs"].iter().zip(&mut bare) {
+            *is |= name == *part;
+        }
         if stat.kind == Kind::Folder {
             if is_made(name) && !tracked.contains(&path) {
                 stat.kind = Kind::Tree;
             } else {
-                folders.push(path.clone());
+                looked.folders.push(path.clone());
             }
         }
-        files.push((path, stat));
+        looked.files.push((path, stat));
+    }
+    if bare == [true; 3] && !folder.is_empty() {
+        looked.repositories.push(folder.into());
     }
     // The project itself may carry the mark, and is looked at all the same.
-    match tagged && !folder.is_empty() && !tracked.contains(folder) {
-        true => Ok(Looked::Tagged),
-        false => Ok(Looked::Files(files, folders)),
-    }
+    looked.tagged &= !folder.is_empty() && !tracked.contains(folder);
+    Ok(looked)
 }

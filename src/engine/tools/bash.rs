@@ -10,7 +10,10 @@ use crate::{
     adapters::git::protected_paths,
     adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
     domain::ids::{PartId, SessionId},
-    engine::{Engine, snapshots::MessageRecorder},
+    engine::{
+        Engine,
+        snapshots::{Changes, MessageRecorder},
+    },
 };
 
 /// Where and for whom a command runs.
@@ -23,6 +26,8 @@ pub struct BashContext<'a> {
     pub cancel: &'a CancellationToken,
 }
 
+/// What is told of a command that was stopped before it ran.
+const NOT_STARTED: &str = "The command was stopped before it started.";
 const TIMEOUT: u64 = 120_000;
 const TIMEOUT_MAX: u64 = 600_000;
 /// Changed files that are listed with a call.
@@ -43,13 +48,29 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Some(Err(error)) => return failed(error, Value::Null),
     };
     let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
-    let scan = match context.engine.snapshots.before_command(context.recorder, &input.command).await
-    {
+    let snapshots = &context.engine.snapshots;
+    let mut scan = match snapshots.before_command(context.recorder, &input.command).await {
         Ok(scan) => scan,
         Err(error) => return failed(error.to_string(), Value::Null),
     };
-    let ran = execute(context, &input.command, cwd, Duration::from_millis(timeout)).await;
-    let changes = context.engine.snapshots.after_command(scan).await;
+    if context.cancel.is_cancelled() {
+        return failed(NOT_STARTED.to_owned(), Value::Null);
+    }
+    let held = match scan.keep(context.part).await {
+        Ok(held) => held,
+        Err(error) => return failed(error.to_string(), Value::Null),
+    };
+    let (nested, beyond) = scan.protected();
+    let command = Command {
+        argv: vec!["/bin/bash".into(), "-c".into(), input.command.clone()],
+        protected: [protected_paths(context.root), nested].concat(),
+        timeout: Some(Duration::from_millis(timeout)),
+        held: Some(held),
+        cwd,
+        ..Command::default()
+    };
+    let ran = execute(context, command).await;
+    let changes = snapshots.after_command(scan).await;
     let changes = match changes {
         Ok(changes) => changes,
         Err(error) => {
@@ -60,48 +81,65 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
             );
         }
     };
+    let mut outcome = match ran {
+        Ok((captured, spill)) => told(&captured, &spill, timeout),
+        Err(error) => failed(error, json!({})),
+    };
+    if let (Value::Object(fields), Value::Object(more)) =
+        (&mut outcome.metadata, metadata(&changes))
+    {
+        fields.extend(more);
+        fields.insert("description".into(), json!(input.description));
+    }
+    if beyond > 0 {
+        outcome.say(&format!(
+            "{beyond} repositories inside the project were not protected: there are too many."
+        ));
+    }
+    changes.taken.iter().take(LISTED).for_each(|it| outcome.say(&it.to_string()));
+    outcome
+}
+
+/// What is kept with a call of what its command changed.
+pub fn metadata(changes: &Changes) -> Value {
     let paths = |captured: bool| -> Vec<&str> {
-        let some = changes.iter().filter(|it| it.is_captured() == captured);
+        let some = changes.changed.iter().filter(|it| it.is_captured() == captured);
         some.map(|it| it.path.as_str()).take(LISTED).collect()
     };
-    match ran {
-        Ok((captured, spill)) => {
-            let mut outcome = told(&captured, &spill, timeout);
-            if let Value::Object(fields) = &mut outcome.metadata {
-                fields.insert("changed".into(), json!(paths(true)));
-                fields.insert("not_captured".into(), json!(paths(false)));
-                fields.insert("description".into(), json!(input.description));
-            }
-            outcome
+    let taken = changes.taken.iter().take(LISTED).map(|it| it.path.as_str());
+    json!({
+        "changed": paths(true),
+        "not_captured": paths(false),
+        "taken_away": taken.collect::<Vec<_>>(),
+    })
+}
+
+impl Outcome {
+    /// Adds a line to what the model reads.
+    fn say(&mut self, line: &str) {
+        let text = self.error.as_mut().unwrap_or(&mut self.output);
+        if !text.is_empty() && !text.ends_with('\n') {
+            text.push('\n');
         }
-        Err(error) => failed(error, json!({ "not_captured": paths(false) })),
+        text.push_str(line);
     }
 }
 
-async fn execute(
-    context: &BashContext<'_>,
-    command: &str,
-    cwd: std::path::PathBuf,
-    timeout: Duration,
-) -> Result<(Captured, Spill), String> {
+async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Captured, Spill), String> {
     let folder = context.engine.outputs_of(context.session);
     tokio::fs::create_dir_all(&folder)
         .await
         .map_err(|err| format!("No room for output: {err}."))?;
     let settings = &context.engine.config.sandbox;
     let command = Command {
-        argv: vec!["/bin/bash".into(), "-c".into(), command.into()],
         env: path_of(&settings.path),
         writable: [context.root.to_path_buf()]
             .into_iter()
             .chain(settings.caches.iter().cloned())
             .collect(),
         readable: settings.readable.clone(),
-        protected: protected_paths(context.root),
         network: Network::Off,
-        timeout: Some(timeout),
-        cwd,
-        ..Command::default()
+        ..command
     };
     let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
     let stopper = running.stopper();

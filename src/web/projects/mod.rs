@@ -265,13 +265,13 @@ pub async fn remove(
     app: Data<App>,
     frame: Frame,
 ) -> Result<HttpResponse, Error> {
-    match app.projects.remove(project.clone()).await {
+    match app.projects.remove(&app.engine.snapshots, project.clone()).await {
         Ok(_) => {
             note(&app, &by, "project.removed", &project).await?;
             Ok(see_other(&app, "/"))
         }
         Err(RemoveError::Store(err)) => Err(err.into()),
-        Err(err @ RemoveError::AtWork(_)) => {
+        Err(err @ (RemoveError::AtWork(_) | RemoveError::Noting)) => {
             let page = removal(&app, frame, &user, project, Some(err.to_string())).await?;
             let mut answer = html(page)?;
             *answer.status_mut() = StatusCode::CONFLICT;

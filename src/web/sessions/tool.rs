@@ -239,5 +239,9 @@ fn notes(meta: &Value) -> Vec<String> {
     if !restored.is_empty() {
         notes.push(format!("Put back, because commands may not change it: {restored}"));
     }
+    let taken = list("taken_away");
+    if !taken.is_empty() {
+        notes.push(format!("Taken away, because git would run it outside the sandbox: {taken}"));
+    }
     notes
 }

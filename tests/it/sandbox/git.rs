@@ -189,3 +189,50 @@ async fn programs_that_a_repository_names_reach_nothing() {
         assert!(!mark.exists() && !root.join("ran").exists(), "{mode:?}");
     }
 }
+
+#[tokio::test]
+async fn programs_that_a_submodule_names_are_not_run_by_a_look() {
+    let place = place().await;
+    let git = git_for(&place, place.modes()[0]);
+    let (source, root) = (place.project.join("source"), place.project.join("root"));
+    git.init(&source).await.unwrap();
+    commit(&source, "file");
+    git.init(&root).await.unwrap();
+    commit(&root, "own");
+    let run = |folder: &Path, arguments: &[&str]| {
+        assert!(
+            Command::new("git").args(arguments).current_dir(folder).status().unwrap().success()
+        );
+    };
+    let add =
+        ["-c", "protocol.file.allow=always", "submodule", "--quiet", "add", "../source", "sub"];
+    run(&root, &add);
+    commit(&root, "more");
+    git.init(&root.join("nested")).await.unwrap();
+    // What runs in the sandbox cannot leave a mark, but it takes its time.
+    let slow = root.join("slow");
+    fs::write(&slow, "#!/bin/sh\nsleep 20\n").unwrap();
+    fs::set_permissions(&slow, std::os::unix::fs::PermissionsExt::from_mode(0o755)).unwrap();
+    for (folder, repository) in [("sub", ".git/modules/sub"), ("nested", "nested/.git")] {
+        run(&root.join(folder), &["config", "core.fsmonitor", &show(&slow)]);
+        run(&root.join(folder), &["config", "filter.slow.clean", &show(&slow)]);
+        fs::create_dir_all(root.join(repository).join("info")).unwrap();
+        fs::write(root.join(repository).join("info/attributes"), "* filter=slow\n").unwrap();
+    }
+    // As long as it was, so that Git has to look into it.
+    fs::write(root.join("sub/file"), "elif").unwrap();
+    for mode in place.modes() {
+        let before = std::time::Instant::now();
+        let status = git_for(&place, mode).status(&root).await.unwrap().unwrap();
+        assert!(before.elapsed() < Duration::from_secs(10), "{mode:?}: {:?}", before.elapsed());
+        let entries: Vec<_> = status.entries.iter().map(|it| it.path.as_str()).collect();
+        assert_eq!(entries, ["nested/", "slow"], "{mode:?}");
+    }
+    // Another commit in it is a change, and shows.
+    for setting in ["core.fsmonitor", "filter.slow.clean"] {
+        run(&root.join("sub"), &["config", "--unset", setting]);
+    }
+    commit(&root.join("sub"), "another");
+    let status = git.status(&root).await.unwrap().unwrap();
+    assert!(status.entries.iter().any(|it| it.path == "sub"), "{status:?}");
+}

@@ -2,7 +2,9 @@
 
 mod cases;
 mod commands;
+mod cut_off;
 mod property;
+mod repositories;
 mod sessions;
 
 use std::{
@@ -21,7 +23,6 @@ use std::{
 };
 
 use forge::{
-    adapters::blobs::Blobs,
     domain::{
         clock::{Clock, ManualClock},
         ids::{Entropy, MessageId, ProjectId, SessionId, UserId},
@@ -85,13 +86,8 @@ impl World {
         let db = Db::open(&format!("sqlite:{}", data.join("forge.db").display())).await.unwrap();
         let clock = Arc::new(ManualClock::at("2026-01-01T09:00:00Z".parse().unwrap()));
         let entropy = Arc::new(Counting::default());
-        let snapshots = Snapshots::new(
-            db.clone(),
-            clock.clone(),
-            entropy.clone(),
-            Blobs::below(&data),
-            Files::default(),
-        );
+        let snapshots =
+            Snapshots::new(db.clone(), clock.clone(), entropy.clone(), &data, Files::default());
         let now = clock.now();
         let user = User {
             id: UserId::mint(now, &*entropy),
@@ -132,6 +128,11 @@ impl World {
             project: project.id,
             position: AtomicI64::new(0),
         }
+    }
+
+    /// The server is killed and started again.
+    pub fn restart(&mut self) {
+        self.snapshots = start(&self.db, &self.clock, &self.entropy, &self.data());
     }
 
     pub fn data(&self) -> PathBuf {
@@ -250,6 +251,10 @@ impl World {
     }
 }
 
+fn start(db: &Db, clock: &Arc<ManualClock>, entropy: &Arc<Counting>, data: &Path) -> Snapshots {
+    Snapshots::new(db.clone(), clock.clone(), entropy.clone(), data, Files::default())
+}
+
 fn run(folder: &Path, script: &str) {
     let mut command = Command::new("sh");
     command.arg("-ec").arg(script).current_dir(folder).env("GIT_CONFIG_GLOBAL", "/dev/null");
@@ -287,7 +292,7 @@ impl Turn<'_> {
         let scan = self.world.snapshots.before_command(&self.recorder, script).await.unwrap();
         let not_captured = scan.not_captured.clone();
         self.world.sh(script);
-        (self.world.snapshots.after_command(scan).await.unwrap(), not_captured)
+        (self.world.snapshots.after_command(scan).await.unwrap().changed, not_captured)
     }
 
     pub async fn end(&self) {

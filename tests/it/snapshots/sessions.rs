@@ -62,7 +62,7 @@ async fn a_tool_of_another_session_is_not_taken_for_the_command() {
     second.recorder.before_change("c").await.unwrap();
     world.put("c", "two, not settled\n");
     world.sh("echo one > a");
-    let changed = world.snapshots.after_command(scan).await.unwrap();
+    let changed = world.snapshots.after_command(scan).await.unwrap().changed;
     assert_eq!(paths(&changed), ["a"]);
 }
 

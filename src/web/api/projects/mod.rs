@@ -214,8 +214,9 @@ pub async fn delete(
     by: Actor,
     Owned(project): Owned<Row>,
 ) -> Result<HttpResponse, Error> {
-    app.projects.remove(project.clone()).await.map_err(|err| match err {
-        RemoveError::AtWork(_) => Error::Conflict(err.to_string()),
+    let removed = app.projects.remove(&app.engine.snapshots, project.clone()).await;
+    removed.map_err(|err| match err {
+        RemoveError::AtWork(_) | RemoveError::Noting => Error::Conflict(err.to_string()),
         RemoveError::Store(err) => err.into(),
     })?;
     note(&app, &by, "project.removed", &project).await?;
