@@ -1,5 +1,7 @@
 //! Whole runs of an agent against a scripted model.
 
+mod removal;
+
 use std::path::PathBuf;
 
 use forge::{

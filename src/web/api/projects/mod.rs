@@ -25,7 +25,7 @@ use crate::{
         ids::{ProjectId, UserId},
         trust::Trust,
     },
-    engine::projects::{AddError, New, RemoveError, RenameError, instructions},
+    engine::projects::{AddError, New, RenameError, instructions, remove},
     store::{entity::project::Model as Row, projects},
 };
 
@@ -214,10 +214,7 @@ pub async fn delete(
     by: Actor,
     Owned(project): Owned<Row>,
 ) -> Result<HttpResponse, Error> {
-    app.projects.remove(project.clone()).await.map_err(|err| match err {
-        RemoveError::AtWork(_) => Error::Conflict(err.to_string()),
-        RemoveError::Store(err) => err.into(),
-    })?;
+    remove(&app.engine, &project).await?;
     note(&app, &by, "project.removed", &project).await?;
     Ok(done())
 }
