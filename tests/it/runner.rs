@@ -1,6 +1,7 @@
 //! Whole runs of an agent against a scripted model.
 
 mod removal;
+mod rules;
 
 use std::path::PathBuf;
 

@@ -43,18 +43,21 @@ struct Handle {
 /// What reaches a run from outside.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// A person has answered an ask about a call.
+    /// An ask about a call was answered.
     Decided(Decided),
 }
 
-/// A person's answer to an ask about a call.
+/// The answer to an ask about a call.
 #[derive(Clone, Debug)]
 pub struct Decided {
     pub part: PartId,
     pub allowed: bool,
     /// A word to the agent.
     pub message: Option<String>,
+    /// Who answered, or who made the rule that did.
     pub login: String,
+    /// The rule that answered in a person's place, in words.
+    pub rule: Option<String>,
 }
 
 /// How a run begins.

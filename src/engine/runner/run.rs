@@ -269,11 +269,6 @@ impl Run {
             self.request.items.extend(items);
         }
         self.step = last.iter().filter(|part| part.tool().is_none()).cloned().collect();
-        let asked: Vec<_> = asks::open_in(&self.engine.db, self.session.id)
-            .await?
-            .into_iter()
-            .map(|ask| ask.part_id)
-            .collect();
         let offset = parts.len() - last.len();
         self.calls = open.parts[offset..]
             .iter()
@@ -283,7 +278,9 @@ impl Run {
             .collect();
         let mut waiting = Vec::new();
         for (index, call) in self.calls.iter_mut().enumerate() {
-            call.asked = asked.contains(&call.row.id) || call.row.id == decided.part;
+            // All others were aborted at the start of the server. Whatever else was answered since
+            // is heard of next.
+            call.asked = !call.call.status.is_final();
             if call.asked {
                 waiting.push(index);
             }
