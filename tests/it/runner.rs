@@ -2,6 +2,7 @@
 
 mod removal;
 mod rules;
+mod steady;
 
 use std::path::PathBuf;
 
