@@ -167,6 +167,11 @@ async fn asks_that_outlived_the_server_are_answered_by_one_rule() {
     let results = first["messages"].as_array().unwrap();
     let results = results.iter().filter(|it| it["role"] == "tool").count();
     assert_eq!(results, 2, "{first}");
+    let reply = app.messages(&session).await.remove(1);
+    let calls = reply.parts.iter().filter(|part| part.kind == "tool");
+    for part in calls {
+        assert_eq!(part.data["status"], "done", "it ran: {}", part.data);
+    }
 }
 
 /// Adds a second call that is asked about to the same reply.
