@@ -85,7 +85,7 @@ impl RunningCall {
         Planned { effect: self.effect, gate: self.judged.gate, signature: hasher.finish() }
     }
 
-    fn write(&self) -> Write {
+    pub(super) fn write(&self) -> Write {
         let part = Part::Tool(Box::new(self.call.clone()));
         Write::Part(Box::new(filled(self.row.clone(), &part)))
     }
@@ -244,6 +244,7 @@ impl Run {
             recorder: self.recorder.clone(),
             veil: self.gate.veil(),
             cancel: self.reins.cancel.clone(),
+            notes: self.notes.0.clone(),
         };
         if let Some(refused) = self.refused_by_now(call) {
             return std::future::ready(CallEnd { call: index, outcome: refused, todos: None })
@@ -341,6 +342,7 @@ struct Job {
     recorder: Arc<MessageRecorder>,
     veil: tools::Veil,
     cancel: tokio_util::sync::CancellationToken,
+    notes: tokio::sync::mpsc::UnboundedSender<tools::bash::Note>,
 }
 
 impl Job {
@@ -356,6 +358,7 @@ impl Job {
                     part: self.part,
                     recorder: &self.recorder,
                     cancel: &self.cancel,
+                    notes: &self.notes,
                 };
                 (tools::bash::run(&context, self.input).await, None)
             }

@@ -4,6 +4,7 @@
 //! with the session in a state that a person can go on from.
 
 mod call;
+mod forewarn;
 mod record;
 mod repair;
 mod run;

@@ -24,7 +24,12 @@ use crate::{
         turn::{Effect, Heard, Order, Reason, Turn},
     },
     engine::{
-        Engine, gate::Gatekeeper, hub::Teller, snapshots::MessageRecorder, system_prompt, tools,
+        Engine,
+        gate::Gatekeeper,
+        hub::Teller,
+        snapshots::MessageRecorder,
+        system_prompt,
+        tools::{self, bash::Note},
     },
     store::{
         self, asks,
@@ -63,6 +68,8 @@ pub(super) struct Run {
     /// The calls of the newest reply, by their index in the turn.
     pub calls: Vec<RunningCall>,
     pub recorder: Arc<MessageRecorder>,
+    /// What calls say while they run.
+    pub notes: (mpsc::UnboundedSender<Note>, mpsc::UnboundedReceiver<Note>),
 }
 
 /// How an answer ended.
@@ -117,6 +124,7 @@ pub(super) async fn run(
         step: Vec::new(),
         calls: Vec::new(),
         recorder: Arc::new(recorder),
+        notes: mpsc::unbounded_channel(),
         engine,
         session,
         root,
@@ -188,6 +196,7 @@ impl Run {
         let mut plan = self.plan(orders, &mut writes);
         loop {
             if !writes.is_empty() {
+                self.forewarn(&mut writes).await;
                 self.record(std::mem::take(&mut writes)).await?;
             }
             for call in std::mem::take(&mut plan.run) {
@@ -222,6 +231,10 @@ impl Run {
                     let CallEnd { call, .. } = end;
                     self.finish_call(end, &mut writes).await;
                     turn.hear(Heard::Ran { call })
+                }
+                Some(note) = self.notes.1.recv() => {
+                    self.take_note(note).await?;
+                    Vec::new()
                 }
                 news = self.reins.news.recv() => match news {
                     Some(News::Decided(decided)) => {

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Outcome, input, resolve};
@@ -21,6 +22,27 @@ pub struct BashContext<'a> {
     pub part: PartId,
     pub recorder: &'a MessageRecorder,
     pub cancel: &'a CancellationToken,
+    /// Where is said what undo does not cover, before the command runs.
+    pub notes: &'a mpsc::UnboundedSender<Note>,
+}
+
+/// Something to be said of a call that is still running.
+#[derive(Debug)]
+pub struct Note {
+    pub part: PartId,
+    pub text: String,
+    /// Told once it has been said.
+    pub said: oneshot::Sender<()>,
+}
+
+impl BashContext<'_> {
+    /// Says something of the call, and waits until everybody can see it.
+    async fn say(&self, text: String) {
+        let (said, heard) = oneshot::channel();
+        if self.notes.send(Note { part: self.part, text, said }).is_ok() {
+            let _ = self.cancel.run_until_cancelled(heard).await;
+        }
+    }
 }
 
 const TIMEOUT: u64 = 120_000;
@@ -48,6 +70,10 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Ok(scan) => scan,
         Err(error) => return failed(error.to_string(), Value::Null),
     };
+    let not_covered = scan.not_captured.said();
+    if let Some(text) = &not_covered {
+        context.say(text.clone()).await;
+    }
     let ran = execute(context, &input.command, cwd, Duration::from_millis(timeout)).await;
     let changes = context.engine.snapshots.after_command(scan).await;
     let changes = match changes {
@@ -70,6 +96,7 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
             if let Value::Object(fields) = &mut outcome.metadata {
                 fields.insert("changed".into(), json!(paths(true)));
                 fields.insert("not_captured".into(), json!(paths(false)));
+                fields.insert("not_covered".into(), json!(not_covered));
                 fields.insert("description".into(), json!(input.description));
             }
             outcome
