@@ -164,7 +164,8 @@ mod tests {
         }
         assert_eq!(whole(&files.0.locks).by_path.len(), 1_000);
         assert!(files.0.locks.lock().unwrap().tidy_at >= 1_000, "one look at all for as many new");
-        let waits = files.lock(&path(0));
+        let first = path(0);
+        let waits = files.lock(&first);
         assert!(tokio::time::timeout(std::time::Duration::from_millis(5), waits).await.is_err());
     }
 }
