@@ -2,6 +2,7 @@
 
 pub mod accounts;
 pub mod tokens;
+pub mod upkeep;
 
 use std::{
     os::unix::fs::DirBuilderExt as _,

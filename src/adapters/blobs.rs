@@ -7,7 +7,7 @@ use std::{
     os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _},
     path::{Path, PathBuf},
     sync::{
-        Arc,
+        Arc, PoisonError, RwLock,
         atomic::{AtomicU64, Ordering},
     },
     time::{Duration, SystemTime},
@@ -21,6 +21,8 @@ use crate::domain::undo::Hash;
 #[derive(Clone)]
 pub struct Blobs {
     folder: Arc<Path>,
+    /// Written to while a blob is removed, so that none is removed that is just asked for again.
+    removing: Arc<RwLock<()>>,
 }
 
 /// The name that content is kept under.
@@ -45,7 +47,7 @@ pub fn hash_all(mut content: impl io::Read) -> io::Result<Hash> {
 impl Blobs {
     /// The blobs of a data folder. Their own folder is made when it is first needed.
     pub fn below(data: &Path) -> Self {
-        Self { folder: data.join("blobs").into() }
+        Self { folder: data.join("blobs").into(), removing: Arc::default() }
     }
 
     /// Keeps content. What is there already is not written again.
@@ -55,6 +57,7 @@ impl Blobs {
     pub fn put(&self, content: &[u8]) -> io::Result<Hash> {
         let hash = hash(content);
         let path = self.path(hash);
+        let _stays = self.removing.read().unwrap_or_else(PoisonError::into_inner);
         match fs::symlink_metadata(&path) {
             Ok(meta) if meta.len() == content.len() as u64 => {
                 // Its age protects it from being removed before anything refers to it.
@@ -108,6 +111,7 @@ impl Blobs {
                 if name.is_ok_and(|hash| in_use.contains(&hash)) {
                     continue;
                 }
+                let _goes = self.removing.write().unwrap_or_else(PoisonError::into_inner);
                 let Ok(meta) = fs::symlink_metadata(&path) else { continue };
                 if meta.is_file() && meta.modified()? <= before && fs::remove_file(&path).is_ok() {
                     freed += meta.len();

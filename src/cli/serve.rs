@@ -12,7 +12,13 @@ use sha2::{Digest as _, Sha512};
 use tokio::signal::unix::{SignalKind, signal};
 
 use super::{open, say};
-use crate::{adapters::vault::Vault, app::App, config::Config, engine::runner, web};
+use crate::{
+    adapters::vault::Vault,
+    app::{App, upkeep},
+    config::Config,
+    engine::runner,
+    web,
+};
 
 /// Serves until a signal says to stop.
 pub async fn serve(config: Config) -> anyhow::Result<()> {
@@ -33,6 +39,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         invite(&app, address)?;
     }
     say(&format!("listening on http://{address}"))?;
+    let upkeep = upkeep::start(&app, upkeep::EVERY);
     tokio::select! {
         ended = &mut server => return Ok(ended??),
         _ = terminate.recv() => {}
@@ -54,6 +61,7 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
         _ = interrupt.recv() => handle.stop(false).await,
     }
     server.await??;
+    upkeep.await?;
     app.db.close().await?;
     tracing::info!("stopped");
     Ok(())

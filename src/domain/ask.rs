@@ -20,6 +20,9 @@ pub struct Question {
     /// The deciding rule in words.
     #[serde(default)]
     pub because: String,
+    /// Whether it is asked because the agent repeats itself: no rule answers that.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub repeated: bool,
 }
 
 /// A rule that "always" would save. The person may narrow the pattern.
@@ -40,6 +43,9 @@ pub struct Reply {
     /// With "always": the rules that were saved.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub saved: Vec<ProposedRule>,
+    /// Where nobody has looked at the ask because a new rule answers it: that rule, in words.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub rule: Option<String>,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]

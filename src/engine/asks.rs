@@ -2,16 +2,19 @@
 
 use std::sync::Arc;
 
+use anyhow::Context as _;
+
 use super::{
     Engine,
     refused::Refused,
+    rules::settle,
     runner::{self, Begin, Decided, News},
     to_its_end,
 };
 use crate::{
     domain::{
         ask::{Answer, MESSAGE_MAX, ProposedRule, Question, Reply},
-        ids::RuleId,
+        ids::{ProjectId, RuleId},
         permission::{Action, Rule},
         session::AskStatus,
     },
@@ -32,7 +35,8 @@ pub struct Answered {
     pub pattern: Option<String>,
 }
 
-/// Takes an answer. The first one wins; the second is told so.
+/// Takes an answer. The first one wins; the second is told so. What "always" saves as a rule
+/// answers other asks too.
 pub async fn answer(
     engine: &Arc<Engine>,
     ask: Ask,
@@ -40,53 +44,94 @@ pub async fn answer(
     answered: Answered,
 ) -> Result<(), Refused> {
     let (engine, by) = (engine.clone(), by.clone());
-    to_its_end(async move { take(&engine, ask, &by, answered).await }).await
+    to_its_end(async move {
+        let found = store::sessions::with_project(&engine.db, ask.session_id).await?;
+        let project = found.ok_or(Refused::Gone)?.1.id;
+        let saved = take(&engine, project, ask, &by, answered).await?;
+        if saved {
+            settle(&engine, Some(project), &by).await;
+        }
+        Ok(())
+    })
+    .await
 }
 
+/// Returns whether a rule was saved.
 async fn take(
     engine: &Arc<Engine>,
+    project: ProjectId,
     ask: Ask,
     by: &User,
     answered: Answered,
-) -> Result<(), Refused> {
+) -> Result<bool, Refused> {
     let message =
         answered.message.map(|text| text.trim().to_owned()).filter(|text| !text.is_empty());
     if message.as_ref().is_some_and(|text| text.len() > MESSAGE_MAX) {
         return Err(Refused::field("message", format!("Keep it under {MESSAGE_MAX} bytes.")));
     }
-    let question: Question = serde_json::from_value(ask.data.clone())
-        .map_err(|err| anyhow::anyhow!("ask {}: {err}", ask.id))?;
     let saved = match answered.answer {
-        Answer::Always => always(question, answered.pattern)?,
+        Answer::Always => always(question(&ask)?, answered.pattern)?,
         Answer::Once | Answer::Deny => Vec::new(),
     };
-    let allowed = answered.answer.allows();
     let reply = Reply {
         version: 1,
         answer: answered.answer,
         message: message.clone(),
         saved: saved.clone(),
+        rule: None,
     };
-    let reply = serde_json::to_value(&reply).map_err(anyhow::Error::from)?;
-    let status = if allowed { AskStatus::Allowed } else { AskStatus::Denied };
-    let decision = Decision { status, reply, by: Some(by.id), at: engine.clock.now() };
-    let (session, part) = (ask.session_id, ask.part_id);
-    let _moment = engine.runs.moment(session).await;
-    let Some(stored) = store::asks::decide(&engine.db, ask, decision).await? else {
+    let _stays = engine.runs.stays(project).await;
+    let _moment = engine.runs.moment(ask.session_id).await;
+    if !close(engine, &ask, by, &reply).await? {
         return Err(Refused::Conflict(
             "This was answered already, or the agent no longer waits for it.".into(),
         ));
-    };
-    engine.hub.stored(session, stored);
+    }
+    let any_saved = !saved.is_empty();
     for rule in saved {
-        save(engine, session, by, rule).await?;
+        save(engine, project, by, rule).await?;
     }
-    let decided = Decided { part, allowed, message, login: by.login.clone() };
-    if !engine.runs.tell(session, News::Decided(decided.clone())) {
+    tell(engine, &ask, by, reply);
+    Ok(any_saved)
+}
+
+fn question(ask: &Ask) -> anyhow::Result<Question> {
+    serde_json::from_value(ask.data.clone()).with_context(|| format!("ask {}", ask.id))
+}
+
+/// Stores an answer, and shows it to whoever watches. `false`: somebody was first.
+pub(super) async fn close(
+    engine: &Engine,
+    ask: &Ask,
+    by: &User,
+    reply: &Reply,
+) -> anyhow::Result<bool> {
+    let allowed = reply.answer.allows();
+    let decision = Decision {
+        status: if allowed { AskStatus::Allowed } else { AskStatus::Denied },
+        reply: serde_json::to_value(reply)?,
+        by: Some(by.id),
+        at: engine.clock.now(),
+    };
+    let stored = store::asks::decide(&engine.db, ask.clone(), decision).await?;
+    let Some(stored) = stored else { return Ok(false) };
+    engine.hub.stored(ask.session_id, stored);
+    Ok(true)
+}
+
+/// Brings an answer that was stored to the agent that waits for it.
+pub(super) fn tell(engine: &Arc<Engine>, ask: &Ask, by: &User, reply: Reply) {
+    let decided = Decided {
+        part: ask.part_id,
+        allowed: reply.answer.allows(),
+        message: reply.message,
+        login: by.login.clone(),
+        rule: reply.rule,
+    };
+    if !engine.runs.tell(ask.session_id, News::Decided(decided.clone())) {
         // The server was started anew while the agent waited.
-        runner::start(engine, session, Begin::Answered(decided));
+        runner::start(engine, ask.session_id, Begin::Answered(decided));
     }
-    Ok(())
 }
 
 /// The rules that "always" saves: those that were proposed, the first with an edited pattern.
@@ -111,17 +156,14 @@ fn always(question: Question, pattern: Option<String>) -> Result<Vec<ProposedRul
 
 async fn save(
     engine: &Engine,
-    session: crate::domain::ids::SessionId,
+    project: ProjectId,
     by: &User,
     rule: ProposedRule,
 ) -> Result<(), Refused> {
-    let Some((session, _)) = store::sessions::with_project(&engine.db, session).await? else {
-        return Err(Refused::Gone);
-    };
     let now = engine.clock.now();
     let row = RuleRow {
         id: RuleId::mint(now, engine.entropy.as_ref()),
-        project_id: Some(session.project_id),
+        project_id: Some(project),
         tool: rule.tool,
         pattern: rule.pattern,
         action: Action::Allow.to_string(),

@@ -93,6 +93,27 @@ impl Engine {
         })
     }
 
+    /// Lets go of what is kept of a session outside the database, once its rows are gone.
+    pub(crate) async fn forget(&self, session: SessionId) {
+        self.files.forget(session);
+        self.hub.resync(session);
+        match tokio::fs::remove_dir_all(self.outputs_of(session)).await {
+            Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
+                tracing::warn!(%session, "removing outputs: {err}");
+            }
+            Ok(()) | Err(_) => {}
+        }
+    }
+
+    /// Removes kept content of files that nothing refers to any more.
+    pub async fn sweep(&self) {
+        match self.snapshots.sweep().await {
+            Ok(0) => {}
+            Ok(bytes) => tracing::info!(bytes, "removed content that nothing refers to"),
+            Err(err) => tracing::error!("removing content that nothing refers to: {err}"),
+        }
+    }
+
     /// Where the whole outputs of a session's commands lie.
     pub fn outputs_of(&self, session: SessionId) -> PathBuf {
         self.config.data.dir.join("outputs").join(session.to_string())

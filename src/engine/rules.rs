@@ -1,5 +1,7 @@
 //! The lists of permission rules: one for everybody, one for each project, and trying them out.
 
+mod settle;
+
 use std::{
     collections::{BTreeMap, HashMap},
     path::Path,
@@ -24,6 +26,8 @@ use crate::{
         rules, users,
     },
 };
+
+pub use settle::{add, replace, settle};
 
 /// The most rules of one list.
 pub const MAX_RULES: usize = 500;
@@ -84,7 +88,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Puts a whole list in place of the present one. A rule that stays the same keeps who made it.
-    pub async fn replace(
+    async fn replace(
         &self,
         project: Option<ProjectId>,
         entered: &[Entered],
@@ -105,7 +109,7 @@ impl<'a> Rules<'a> {
     }
 
     /// Adds a rule at the end of its list, where it wins.
-    pub async fn add(
+    async fn add(
         &self,
         project: Option<ProjectId>,
         entered: &Entered,

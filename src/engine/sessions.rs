@@ -11,7 +11,7 @@ use crate::{
         session::{Queued, SessionStatus, Summary},
     },
     store::{
-        self,
+        self, OwnedRow as _,
         entity::{
             message::Model as Message, part::Model as PartRow, project::Model as Project,
             session::Model as Session, user::Model as User,
@@ -72,6 +72,9 @@ pub async fn create(
         Some(name) => model(engine, user, &name).await?,
         None => default_model(engine, user).await?,
     };
+    let _stays = engine.runs.stays(project.id).await;
+    let project = Project::find_owned(&engine.db, project.owner_id, project.id).await?;
+    let project = project.ok_or(Refused::Gone)?;
     let now = engine.clock.now();
     let session = Session {
         id: SessionId::mint(now, engine.entropy.as_ref()),
@@ -129,8 +132,12 @@ pub async fn prompt(
     when: Queued,
 ) -> Result<Sent, Refused> {
     let text = check_prompt(text)?.to_owned();
-    let (engine, user, session) = (engine.clone(), user.clone(), session.id);
-    to_its_end(async move { take(&engine, &user, session, &text, when).await }).await
+    let (engine, user, session) = (engine.clone(), user.clone(), session.clone());
+    to_its_end(async move {
+        let _stays = engine.runs.stays(session.project_id).await;
+        take(&engine, &user, session.id, &text, when).await
+    })
+    .await
 }
 
 /// Takes a prompt that is fit to be sent.
@@ -231,28 +238,20 @@ pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refu
 
 /// Removes a session; what runs in it is stopped first.
 pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refused> {
-    loop {
-        engine.runs.abort(session.id).await;
-        let _moment = engine.runs.moment(session.id).await;
-        if !engine.runs.is_running(session.id) {
-            // What a command has changed is noted for a session that is still there.
-            let noted = engine.snapshots.noted(session.id);
-            if tokio::time::timeout(NOTING, noted).await.is_err() {
-                return Err(Refused::Conflict(SnapshotsError::Noting.to_string()));
-            }
-            store::sessions::delete(&engine.db, session.id).await?;
-            break;
+    let engine = engine.clone();
+    to_its_end(async move {
+        let over = engine.runs.end(session.id).await;
+        // What a command has changed is noted for a session that is still there.
+        let noted = engine.snapshots.noted(session.id);
+        if tokio::time::timeout(NOTING, noted).await.is_err() {
+            return Err(Refused::Conflict(SnapshotsError::Noting.to_string()));
         }
-    }
-    engine.files.forget(session.id);
-    engine.hub.resync(session.id);
-    let outputs = engine.outputs_of(session.id);
-    if let Err(err) = tokio::fs::remove_dir_all(&outputs).await
-        && err.kind() != std::io::ErrorKind::NotFound
-    {
-        tracing::warn!(session = %session.id, "removing outputs: {err}");
-    }
-    Ok(())
+        store::sessions::delete(&engine.db, session.id).await?;
+        drop(over);
+        engine.forget(session.id).await;
+        Ok(())
+    })
+    .await
 }
 
 /// Changes the text or the kind of a prompt that waits.

@@ -13,7 +13,6 @@ use crate::{
     store::{
         self,
         entity::{message::Model as Message, session::Model as Session},
-        journal::{self, SessionChange, Write},
     },
 };
 
@@ -31,10 +30,11 @@ pub async fn undo(
 ) -> Result<Undone, Refused> {
     let (engine, session, from) = (engine.clone(), session.clone(), from.clone());
     to_its_end(async move {
+        let _stays = engine.runs.stays(session.project_id).await;
         let _moment = engine.runs.moment(session.id).await;
         let root = at_rest(&engine, &session).await?;
         let undone = engine.snapshots.undo(&session, &root, &from, force).await;
-        told(&engine, &session, undone.map_err(refused)?).await
+        Ok(told(&engine, &session, undone.map_err(refused)?))
     })
     .await
 }
@@ -47,10 +47,11 @@ pub async fn redo(
 ) -> Result<Undone, Refused> {
     let (engine, session) = (engine.clone(), session.clone());
     to_its_end(async move {
+        let _stays = engine.runs.stays(session.project_id).await;
         let _moment = engine.runs.moment(session.id).await;
         let root = at_rest(&engine, &session).await?;
         let undone = engine.snapshots.redo(&session, &root, force).await;
-        told(&engine, &session, undone.map_err(refused)?).await
+        Ok(told(&engine, &session, undone.map_err(refused)?))
     })
     .await
 }
@@ -85,19 +86,10 @@ async fn at_rest(engine: &Engine, session: &Session) -> Result<PathBuf, Refused>
     Ok(PathBuf::from(project.path))
 }
 
-/// Tells who watches, and brings the session's list of changed files up to date.
-async fn told(engine: &Engine, session: &Session, mut undone: Undone) -> Result<Undone, Refused> {
+/// Tells who watches.
+fn told(engine: &Engine, session: &Session, mut undone: Undone) -> Undone {
     engine.hub.stored(session.id, std::mem::take(&mut undone.stored));
-    if !undone.reverted.is_empty() {
-        let mut summary = session.summary.clone();
-        let files = engine.snapshots.changed_files(session.id).await.map_err(refused)?;
-        summary["files"] = serde_json::to_value(files).map_err(anyhow::Error::from)?;
-        let change = SessionChange { summary: Some(summary), ..SessionChange::default() };
-        let writes = vec![Write::Session(Box::new(change))];
-        let stored = journal::record(&engine.db, session.id, engine.clock.now(), writes).await?;
-        engine.hub.stored(session.id, stored);
-    }
-    Ok(undone)
+    undone
 }
 
 fn refused(err: SnapshotsError) -> Refused {

@@ -17,7 +17,7 @@ use super::{
     sessions::owned_by,
 };
 use crate::domain::{
-    ids::{AskId, SessionId, UserId},
+    ids::{AskId, ProjectId, SessionId, UserId},
     session::AskStatus,
 };
 
@@ -38,6 +38,24 @@ pub async fn open(db: &Db, owner: UserId, limit: u64) -> Result<Vec<Ask>, DbErr>
         .limit(limit)
         .all(db.read())
         .await
+}
+
+/// The open asks of a project's sessions, or of all there are, oldest first.
+pub async fn open_below(
+    db: &Db,
+    project: Option<ProjectId>,
+    limit: u64,
+) -> Result<Vec<Ask>, DbErr> {
+    let mut query = ask::Entity::find().filter(ask::COLUMN.status.eq(AskStatus::Open));
+    if let Some(project) = project {
+        let sessions = Query::select()
+            .column(session::Column::Id)
+            .from(session::Entity)
+            .and_where(session::Column::ProjectId.eq(project))
+            .to_owned();
+        query = query.filter(ask::Column::SessionId.in_subquery(sessions));
+    }
+    query.order_by_asc(ask::COLUMN.id).limit(limit).all(db.read()).await
 }
 
 /// The open asks of a session, oldest first.

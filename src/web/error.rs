@@ -35,6 +35,8 @@ pub enum Error {
     SignedOut,
     #[error("That request came from another site.")]
     CrossSite,
+    #[error("The request has no Host header. Send one with the name of this site.")]
+    NoHost,
     #[error("This token may not do that. It needs the scope {0}.")]
     Scope(crate::domain::token::Scope),
     #[error("{0}")]
@@ -97,6 +99,7 @@ impl ResponseError for Error {
     fn status_code(&self) -> StatusCode {
         match self {
             Self::NotFound => StatusCode::NOT_FOUND,
+            Self::NoHost => StatusCode::BAD_REQUEST,
             Self::SignedOut => StatusCode::UNAUTHORIZED,
             Self::CrossSite | Self::Scope(_) => StatusCode::FORBIDDEN,
             Self::Invalid(_) | Self::Fields(_) | Self::Body { .. } => {
@@ -202,6 +205,13 @@ fn answer(request: &HttpRequest, error: &Error) -> askama::Result<HttpResponse> 
         }
         let problem = serde_json::to_string(&Problem::of(error)).unwrap_or_default();
         return Ok(answer.content_type("application/problem+json").body(problem));
+    }
+    if let Error::NoHost = error {
+        // No browser asks like this.
+        let text = format!("{error}\n");
+        return Ok(HttpResponse::build(status)
+            .content_type("text/plain; charset=utf-8")
+            .body(text));
     }
     let frame = Frame::of(request);
     let sign_in = sign_in(request, &frame.base);

@@ -135,6 +135,13 @@ pub async fn same_site(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    // Whoever watches over the server may ask for it by its address, and learns nothing else.
+    if is_health(&request)? {
+        return Ok(next.call(request).await?.map_into_boxed_body());
+    }
+    if proxy::host(request.request()).is_empty() {
+        return Ok(request.error_response(Error::NoHost));
+    }
     if !known_host(&request)? {
         return Ok(request.error_response(Error::Invalid(
             "Forge is not known under this name. Open it under its public address.".into(),
@@ -249,6 +256,12 @@ fn id<Id: std::str::FromStr>(request: &ServiceRequest) -> Result<Id, Error> {
 fn app(request: &ServiceRequest) -> Result<&Data<App>, Error> {
     let app = request.app_data::<Data<App>>();
     app.ok_or_else(|| anyhow::anyhow!("the application state is not mounted").into())
+}
+
+fn is_health(request: &ServiceRequest) -> Result<bool, Error> {
+    let base = app(request)?.config.base_path();
+    let path = request.path();
+    Ok(path.strip_prefix(&base).unwrap_or(path).starts_with("/health/"))
 }
 
 /// Whether the site is called by a name that is its own: the public one, or one of loopback.

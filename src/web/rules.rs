@@ -18,7 +18,7 @@ use crate::{
     domain::ids::RuleId,
     engine::{
         refused::{Actor, Refused},
-        rules::{Entered, MAX_TRIED, Way, try_out},
+        rules::{self, Entered, MAX_TRIED, Way, try_out},
     },
     store::entity::{permission_rule::Model as Rule, project::Model as Project},
 };
@@ -156,7 +156,7 @@ async fn add(
     let NewRule { tool, pattern, action } = entered;
     let entered = Entered { tool, pattern, action };
     let id = whose.project().map(|it| it.id);
-    match app.rules().add(id, &entered, by).await {
+    match rules::add(&app.engine, id, &entered, by).await {
         Ok(rules) => changed(app, (frame, wants), whose, &rules).await,
         Err(Refused::Fields(errors)) => {
             let rules = app.rules().list(id).await?;

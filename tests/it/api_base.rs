@@ -278,3 +278,34 @@ async fn a_token_makes_no_stronger_ones() {
     root.api.send(Method::DELETE, &path).await.assert_status(204);
     problem(write.get("/api/v1/me").await, 401);
 }
+
+#[actix_web::test]
+async fn a_request_that_names_no_host_is_told_so_and_health_answers_it() {
+    use tokio::io::{AsyncReadExt as _, AsyncWriteExt as _};
+    let app = TestApp::start().await;
+    app.person("alice").await;
+    let address = app.base.strip_prefix("http://").unwrap();
+    let ask = async |lines: &str| {
+        let mut stream = tokio::net::TcpStream::connect(address).await.unwrap();
+        stream.write_all(format!("{lines}\r\n\r\n").as_bytes()).await.unwrap();
+        let mut answer = String::new();
+        stream.read_to_string(&mut answer).await.unwrap();
+        answer.to_lowercase()
+    };
+    for path in ["/health/live", "/health/ready"] {
+        let answer = ask(&format!("GET {path} HTTP/1.0")).await;
+        assert!(answer.starts_with("http/1.0 200"), "{path}: {answer}");
+        let by_address = "HTTP/1.1\r\nConnection: close\r\nHost: 10.0.0.7";
+        let answer = ask(&format!("GET {path} {by_address}")).await;
+        assert!(answer.starts_with("http/1.1 200"), "{path}: {answer}");
+    }
+    let page = ask("GET / HTTP/1.0").await;
+    assert!(page.starts_with("http/1.0 400") && page.contains("text/plain"), "{page}");
+    assert!(page.contains("no host header") && !page.contains("<html"), "{page}");
+    let api = ask("GET /api/v1/me HTTP/1.0").await;
+    assert!(api.starts_with("http/1.0 400"), "{api}");
+    assert!(api.contains("application/problem+json") && api.contains("\"status\":400"), "{api}");
+    // Another name is still not ours.
+    let other = ask("GET / HTTP/1.1\r\nConnection: close\r\nHost: evil.example").await;
+    assert!(other.starts_with("http/1.1 422"), "{other}");
+}

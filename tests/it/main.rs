@@ -18,3 +18,4 @@ mod snapshots;
 mod support;
 mod tidy;
 mod tools;
+mod upkeep;

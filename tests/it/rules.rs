@@ -2,6 +2,7 @@
 
 use forge::{
     domain::{ids::ProjectId, trust::Trust},
+    engine::rules,
     store::{self, entity::project::Model as Project},
 };
 
@@ -154,13 +155,13 @@ async fn a_list_is_bounded() {
     let admin = app.admin("alice").await;
     let by = forge::engine::refused::Actor { user: admin.user.id, ip: None };
     let entered: Vec<_> = (0..500)
-        .map(|it| forge::engine::rules::Entered {
+        .map(|it| rules::Entered {
             tool: "bash".into(),
             pattern: format!("make {it}"),
             action: "allow".into(),
         })
         .collect();
-    app.app.rules().replace(None, &entered, &by).await.unwrap();
+    rules::replace(&app.app.engine, None, entered, &by).await.unwrap();
 
     let form = [("tool", "bash"), ("pattern", "one more"), ("action", "allow")];
     let answer = admin.post("/rules", &form).await.assert_status(422);

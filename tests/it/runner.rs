@@ -1,5 +1,10 @@
 //! Whole runs of an agent against a scripted model.
 
+mod forewarned;
+mod removal;
+mod rules;
+mod steady;
+
 use std::path::PathBuf;
 
 use forge::{

@@ -2,6 +2,7 @@
 
 mod adding;
 mod clones;
+mod removing;
 
 use std::{path::Path, sync::Arc, time::Duration};
 
@@ -14,15 +15,13 @@ use crate::{
         project::{self, Refusal},
         trust::Trust,
     },
-    engine::{
-        snapshots::Snapshots,
-        tree::{self, TreeError},
-    },
-    store::{Db, DbErr, entity::project::Model as Project, projects, sessions},
+    engine::tree::{self, TreeError},
+    store::{Db, DbErr, entity::project::Model as Project, projects},
 };
 
 pub use adding::{AddError, New};
 pub use clones::{Cloning, Progress};
+pub use removing::{Kept, kept, remove};
 
 /// What projects are made and looked at with. Cheap to clone.
 #[derive(Clone)]
@@ -35,25 +34,6 @@ pub struct Projects {
     /// Held from the last look at where projects are until the new row is stored.
     adding: Arc<tokio::sync::Mutex<()>>,
     clones: clones::Clones,
-}
-
-/// What remains after a project was removed.
-#[derive(Clone, Debug, PartialEq, Eq)]
-pub struct Kept {
-    /// The folder, with every file in it.
-    pub path: String,
-    /// How many sessions went with the project.
-    pub sessions: u64,
-}
-
-#[derive(Debug, thiserror::Error)]
-pub enum RemoveError {
-    #[error("Agents are at work in {0} of its sessions. Stop them first, then remove the project.")]
-    AtWork(usize),
-    #[error("What the last command changed is still being noted. Try again in a moment.")]
-    Noting,
-    #[error(transparent)]
-    Store(#[from] DbErr),
 }
 
 /// How the work tree of a project stands.
@@ -104,41 +84,6 @@ impl Projects {
 
     pub async fn set_trust(&self, project: Project, trust: Trust) -> Result<Project, DbErr> {
         projects::set_trust(&self.db, project, trust, self.clock.now()).await
-    }
-
-    /// Removes a project with its sessions, and not one file of its folder. `snapshots` know
-    /// whether something is still being noted of one of them.
-    pub async fn remove(
-        &self,
-        snapshots: &Snapshots,
-        project: Project,
-    ) -> Result<Kept, RemoveError> {
-        let active = sessions::active_in(&self.db, project.id).await?.len();
-        if active > 0 {
-            return Err(RemoveError::AtWork(active));
-        }
-        let kept = self.kept(&project).await?;
-        let gone = sessions::ids_of(&self.db, project.id).await?;
-        if gone.iter().any(|session| snapshots.is_noting(*session)) {
-            return Err(RemoveError::Noting);
-        }
-        projects::delete(&self.db, project).await?;
-        for session in gone {
-            let outputs = self.config.data.dir.join("outputs").join(session.to_string());
-            match tokio::fs::remove_dir_all(&outputs).await {
-                Err(err) if err.kind() != std::io::ErrorKind::NotFound => {
-                    tracing::warn!(%session, "removing outputs: {err}");
-                }
-                Ok(()) | Err(_) => {}
-            }
-        }
-        Ok(kept)
-    }
-
-    /// What removing a project would keep, and what would go.
-    pub async fn kept(&self, project: &Project) -> Result<Kept, DbErr> {
-        let sessions = sessions::count(&self.db, project.id).await?;
-        Ok(Kept { path: project.path.clone(), sessions })
     }
 
     /// Notes that somebody looks at a project, with what its folder says of itself by now.

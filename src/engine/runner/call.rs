@@ -42,6 +42,8 @@ pub(super) struct RunningCall {
     pub subjects: Vec<Subject>,
     /// Whether a person has still to answer.
     pub asked: bool,
+    /// Whether a person has looked at this very call and allowed it.
+    pub approved: bool,
     /// Whether its row has been stored.
     pub stored: bool,
 }
@@ -73,7 +75,7 @@ impl RunningCall {
     /// A call that needs no verdict: it has its result, or never gets one.
     fn settled(row: PartRow, call: ToolCall, effect: Effect) -> Self {
         let (judged, subjects) = (Judged::settled(), Vec::new());
-        Self { row, call, effect, judged, subjects, asked: false, stored: false }
+        Self { row, call, effect, judged, subjects, asked: false, approved: false, stored: false }
     }
 
     pub(super) fn planned(&self) -> Planned {
@@ -83,7 +85,7 @@ impl RunningCall {
         Planned { effect: self.effect, gate: self.judged.gate, signature: hasher.finish() }
     }
 
-    fn write(&self) -> Write {
+    pub(super) fn write(&self) -> Write {
         let part = Part::Tool(Box::new(self.call.clone()));
         Write::Part(Box::new(filled(self.row.clone(), &part)))
     }
@@ -109,7 +111,7 @@ impl Run {
         if judged.gate != Gate::Ask {
             call.verdict = Some(verdict(&judged, judged.gate == Gate::Allow, None));
         }
-        RunningCall { row, call, effect, judged, subjects, asked: false, stored: false }
+        RunningCall { judged, subjects, ..RunningCall::settled(row, call, effect) }
     }
 
     /// Judges a stored call anew, after a restart: paths may lead elsewhere by now.
@@ -189,6 +191,7 @@ impl Run {
             reasons,
             always: if repeated { Vec::new() } else { call.judged.always.clone() },
             because: call.judged.because.clone(),
+            repeated,
         };
         writes.push(Write::Ask(Box::new(Ask {
             id,
@@ -210,8 +213,14 @@ impl Run {
     pub(super) fn note_decision(&mut self, index: usize, decided: Decided) {
         let Some(call) = self.calls.get_mut(index) else { return };
         call.asked = false;
+        call.approved = decided.allowed && decided.rule.is_none();
+        let by_rule = decided.rule.is_some();
+        if let Some(rule) = decided.rule {
+            call.judged.because = rule;
+        }
         call.call.verdict = Some(verdict(&call.judged, decided.allowed, Some(decided.login)));
-        if !decided.allowed {
+        // What a rule refuses is said when the order to refuse it comes.
+        if !decided.allowed && !by_rule {
             call.call.error = Some(match decided.message {
                 Some(message) => format!("A person refused this call and says: {message}"),
                 None => "A person refused this call. Do not try it another way.".into(),
@@ -236,6 +245,7 @@ impl Run {
             veil: self.gate.veil(),
             cancel: self.reins.cancel.clone(),
             _noting: self.engine.snapshots.noting(self.session.id),
+            notes: self.notes.0.clone(),
         };
         if let Some(refused) = self.refused_by_now(call) {
             return std::future::ready(CallEnd { call: index, outcome: refused, todos: None })
@@ -257,8 +267,7 @@ impl Run {
     /// What is told of a call that no person has approved and that the rules, as they are by now,
     /// do not let pass any more: it may have waited for long behind an ask.
     fn refused_by_now(&self, call: &RunningCall) -> Option<Outcome> {
-        let approved = call.call.verdict.as_ref().is_some_and(|it| it.answered_by.is_some());
-        if approved {
+        if call.approved {
             return None;
         }
         let judged = self.gate.judge(&call.call.tool, &call.subjects);
@@ -336,6 +345,7 @@ struct Job {
     cancel: tokio_util::sync::CancellationToken,
     /// The next run, and undo, wait for its end.
     _noting: Noting,
+    notes: tokio::sync::mpsc::UnboundedSender<tools::bash::Note>,
 }
 
 impl Job {
@@ -357,6 +367,7 @@ impl Job {
                     part: self.part,
                     recorder: &self.recorder,
                     cancel: &self.cancel,
+                    notes: &self.notes,
                 };
                 (tools::bash::run(&context, self.input).await, None)
             }

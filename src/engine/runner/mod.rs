@@ -5,6 +5,7 @@
 
 mod call;
 mod endpoint;
+mod forewarn;
 mod late;
 mod record;
 mod repair;
@@ -20,12 +21,14 @@ use std::{
     time::Duration,
 };
 
-use tokio::sync::{Notify, mpsc, oneshot, watch};
+use tokio::sync::{
+    Notify, OwnedRwLockReadGuard, OwnedRwLockWriteGuard, RwLock, mpsc, oneshot, watch,
+};
 use tokio_util::sync::CancellationToken;
 
 pub use self::repair::{repair, stop_waiting};
 use super::Engine;
-use crate::domain::ids::{PartId, SessionId};
+use crate::domain::ids::{PartId, ProjectId, SessionId};
 
 /// All runs that go on in this process.
 #[derive(Default)]
@@ -33,6 +36,8 @@ pub struct Runs {
     running: Mutex<HashMap<SessionId, Handle>>,
     /// One for each session, held while it is decided whether a prompt starts a run or waits.
     moments: Mutex<HashMap<SessionId, Arc<tokio::sync::Mutex<()>>>>,
+    /// One for each project, shared by whoever begins something in it.
+    projects: Mutex<HashMap<ProjectId, Arc<RwLock<()>>>>,
 }
 
 #[derive(Clone)]
@@ -47,18 +52,21 @@ struct Handle {
 /// What reaches a run from outside.
 #[derive(Clone, Debug)]
 pub enum News {
-    /// A person has answered an ask about a call.
+    /// An ask about a call was answered.
     Decided(Decided),
 }
 
-/// A person's answer to an ask about a call.
+/// The answer to an ask about a call.
 #[derive(Clone, Debug)]
 pub struct Decided {
     pub part: PartId,
     pub allowed: bool,
     /// A word to the agent.
     pub message: Option<String>,
+    /// Who answered, or who made the rule that did.
     pub login: String,
+    /// The rule that answered in a person's place, in words.
+    pub rule: Option<String>,
 }
 
 /// How a run begins.
@@ -121,6 +129,36 @@ impl Runs {
             moments.entry(session).or_default().clone()
         };
         lock.lock_owned().await
+    }
+
+    /// Stops what runs in a session, again and again until nothing does. While the answer is held
+    /// nothing begins by itself.
+    pub async fn end(&self, session: SessionId) -> tokio::sync::OwnedMutexGuard<()> {
+        loop {
+            self.abort(session).await;
+            let moment = self.moment(session).await;
+            if !self.is_running(session) {
+                return moment;
+            }
+        }
+    }
+
+    /// While this is held the project is not removed. Taken before [`Runs::moment`], and only once
+    /// by one task: who leaves goes before those who come after.
+    pub async fn stays(&self, project: ProjectId) -> OwnedRwLockReadGuard<()> {
+        self.project(project).read_owned().await
+    }
+
+    /// While this is held nothing begins in the project: nobody creates a session, prompts,
+    /// answers, undoes or redoes. Who looks after it finds what was made of the project.
+    pub async fn leaving(&self, project: ProjectId) -> OwnedRwLockWriteGuard<()> {
+        self.project(project).write_owned().await
+    }
+
+    fn project(&self, project: ProjectId) -> Arc<RwLock<()>> {
+        let mut projects = self.projects.lock().unwrap_or_else(PoisonError::into_inner);
+        projects.retain(|_, lock| Arc::strong_count(lock) > 1);
+        projects.entry(project).or_default().clone()
     }
 
     fn lock(&self) -> MutexGuard<'_, HashMap<SessionId, Handle>> {

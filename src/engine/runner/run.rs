@@ -33,7 +33,12 @@ use crate::{
         turn::{Effect, Heard, Order, Reason, Turn},
     },
     engine::{
-        Engine, gate::Gatekeeper, hub::Teller, snapshots::MessageRecorder, system_prompt, tools,
+        Engine,
+        gate::Gatekeeper,
+        hub::Teller,
+        snapshots::MessageRecorder,
+        system_prompt,
+        tools::{self, bash::Note},
     },
     store::{
         self, asks,
@@ -76,6 +81,8 @@ pub(super) struct Run {
     /// The calls of the newest reply, by their index in the turn.
     pub calls: Vec<RunningCall>,
     pub recorder: Arc<MessageRecorder>,
+    /// What calls say while they run.
+    pub notes: (mpsc::UnboundedSender<Note>, mpsc::UnboundedReceiver<Note>),
 }
 
 /// How an answer ended.
@@ -130,6 +137,7 @@ pub(super) async fn run(
         step: Vec::new(),
         calls: Vec::new(),
         recorder: Arc::new(recorder),
+        notes: mpsc::unbounded_channel(),
         engine,
         session,
         root,
@@ -215,6 +223,7 @@ impl Run {
         let mut plan = self.plan(orders, &mut writes);
         loop {
             if !writes.is_empty() {
+                self.forewarn(&mut writes).await;
                 self.record(std::mem::take(&mut writes)).await?;
             }
             for call in std::mem::take(&mut plan.run) {
@@ -249,6 +258,10 @@ impl Run {
                     let CallEnd { call, .. } = end;
                     self.finish_call(end, &mut writes).await;
                     turn.hear(Heard::Ran { call })
+                }
+                Some(note) = self.notes.1.recv() => {
+                    self.take_note(note).await?;
+                    Vec::new()
                 }
                 news = self.reins.news.recv() => match news {
                     Some(News::Decided(decided)) => {
@@ -296,11 +309,6 @@ impl Run {
             self.request.items.extend(items);
         }
         self.step = last.iter().filter(|part| part.tool().is_none()).cloned().collect();
-        let asked: Vec<_> = asks::open_in(&self.engine.db, self.session.id)
-            .await?
-            .into_iter()
-            .map(|ask| ask.part_id)
-            .collect();
         let offset = parts.len() - last.len();
         self.calls = open.parts[offset..]
             .iter()
@@ -310,7 +318,9 @@ impl Run {
             .collect();
         let mut waiting = Vec::new();
         for (index, call) in self.calls.iter_mut().enumerate() {
-            call.asked = asked.contains(&call.row.id) || call.row.id == decided.part;
+            // All others were aborted at the start of the server. Whatever else was answered since
+            // is heard of next.
+            call.asked = !call.call.status.is_final();
             if call.asked {
                 waiting.push(index);
             }

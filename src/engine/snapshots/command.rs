@@ -101,20 +101,40 @@ impl Snapshots {
         recorder.settle().await?;
         let since = just_now();
         let window = self.parts.windows.open(&inner.root, inner.session);
+        let (baseline, not_captured) = self.look(recorder, command).await?;
+        inner.doubt(&baseline).await?;
+        let recorder = recorder.clone();
+        Ok(Scan { recorder, baseline, window, since, open: None, not_captured })
+    }
+
+    /// What a command that is only asked about could change without that it can be undone.
+    pub async fn before_asking(
+        &self,
+        recorder: &MessageRecorder,
+        command: &str,
+    ) -> Result<NotCaptured, SnapshotsError> {
+        recorder.0.load().await?;
+        Ok(self.look(recorder, command).await?.1)
+    }
+
+    async fn look(
+        &self,
+        recorder: &MessageRecorder,
+        command: &str,
+    ) -> Result<(Arc<Baseline>, NotCaptured), SnapshotsError> {
+        let inner = &recorder.0;
         let old = self.parts.baselines.get(&inner.root);
         let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
         let mut first = named(command, &root);
         first.extend(inner.rows().by_path.keys().map(|path| path::decode(path)));
-        let (baseline, not_captured) = blocking(move || {
+        let found = blocking(move || {
             let baseline = Baseline::take(&root, &blobs, old.as_deref(), first, Budget::default())?;
             let not_captured = baseline.not_captured();
             Ok((Arc::new(baseline), not_captured))
         })
         .await?;
-        self.parts.baselines.put(&inner.root, baseline.clone());
-        inner.doubt(&baseline).await?;
-        let recorder = recorder.clone();
-        Ok(Scan { recorder, baseline, window, since, open: None, not_captured })
+        self.parts.baselines.put(&inner.root, found.0.clone());
+        Ok(found)
     }
 
     /// Takes away what could run outside later, records what the command has changed, and returns

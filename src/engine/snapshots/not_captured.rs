@@ -9,6 +9,9 @@ use crate::domain::{text, undo::path};
 /// So many paths are named; the others are counted.
 const NAMED: usize = 12;
 
+/// So many bytes are said of it at most.
+const SAID: usize = 1_500;
+
 /// Some paths by name, and how many there are in all.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize)]
 pub struct Paths {
@@ -44,6 +47,17 @@ pub struct NotCaptured {
 impl NotCaptured {
     pub fn is_empty(&self) -> bool {
         *self == Self::default()
+    }
+
+    /// What a person is told of it before a command runs; nothing where all is captured.
+    pub fn said(&self) -> Option<String> {
+        let whole = self.to_string();
+        let said = text::cut(&whole, SAID);
+        match said.len() {
+            0 => None,
+            cut if cut < whole.len() => Some(format!("{said}…")),
+            _ => Some(whole),
+        }
     }
 
     pub(super) fn sort(&mut self) {

@@ -3,6 +3,7 @@
 use std::{path::Path, time::Duration};
 
 use serde_json::{Value, json};
+use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
 use super::{Outcome, input, resolve};
@@ -24,6 +25,27 @@ pub struct BashContext<'a> {
     pub part: PartId,
     pub recorder: &'a MessageRecorder,
     pub cancel: &'a CancellationToken,
+    /// Where is said what undo does not cover, before the command runs.
+    pub notes: &'a mpsc::UnboundedSender<Note>,
+}
+
+/// Something to be said of a call that is still running.
+#[derive(Debug)]
+pub struct Note {
+    pub part: PartId,
+    pub text: String,
+    /// Told once it has been said.
+    pub said: oneshot::Sender<()>,
+}
+
+impl BashContext<'_> {
+    /// Says something of the call, and waits until everybody can see it.
+    async fn say(&self, text: String) {
+        let (said, heard) = oneshot::channel();
+        if self.notes.send(Note { part: self.part, text, said }).is_ok() {
+            let _ = self.cancel.run_until_cancelled(heard).await;
+        }
+    }
 }
 
 /// What is told of a command that was stopped before it ran.
@@ -53,6 +75,10 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Ok(scan) => scan,
         Err(error) => return failed(error.to_string(), Value::Null),
     };
+    let not_covered = scan.not_captured.said();
+    if let Some(text) = &not_covered {
+        context.say(text.clone()).await;
+    }
     if context.cancel.is_cancelled() {
         return failed(NOT_STARTED.to_owned(), Value::Null);
     }
@@ -89,6 +115,7 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         (&mut outcome.metadata, metadata(&changes))
     {
         fields.extend(more);
+        fields.insert("not_covered".into(), json!(not_covered));
         fields.insert("description".into(), json!(input.description));
     }
     if beyond > 0 {

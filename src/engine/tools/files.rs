@@ -31,8 +31,34 @@ pub struct Files(Arc<Shared>);
 
 #[derive(Default)]
 struct Shared {
-    locks: Mutex<HashMap<PathBuf, Weak<AsyncMutex<()>>>>,
+    locks: Mutex<Locks>,
     seen: Mutex<Seen>,
+}
+
+#[derive(Default)]
+struct Locks {
+    by_path: HashMap<PathBuf, Weak<AsyncMutex<()>>>,
+    /// With so many, those that nobody holds are forgotten.
+    tidy_at: usize,
+}
+
+/// Fewer locks than this are not worth to be tidied.
+const LOCKS: usize = 64;
+
+impl Locks {
+    fn of(&mut self, real: &Path) -> Arc<AsyncMutex<()>> {
+        if let Some(lock) = self.by_path.get(real).and_then(Weak::upgrade) {
+            return lock;
+        }
+        // Going through all is paid for by as many new ones since the last time.
+        if self.by_path.len() >= self.tidy_at {
+            self.by_path.retain(|_, lock| lock.strong_count() > 0);
+            self.tidy_at = LOCKS.max(self.by_path.len() * 2);
+        }
+        let lock = Arc::new(AsyncMutex::new(()));
+        self.by_path.insert(real.to_owned(), Arc::downgrade(&lock));
+        lock
+    }
 }
 
 #[derive(Default)]
@@ -45,18 +71,7 @@ struct Seen {
 impl Files {
     /// Waits until nobody else changes the file. Whoever comes first is first.
     pub async fn lock(&self, real: &Path) -> Held {
-        let lock = {
-            let mut locks = whole(&self.0.locks);
-            match locks.get(real).and_then(Weak::upgrade) {
-                Some(lock) => lock,
-                None => {
-                    locks.retain(|_, lock| lock.strong_count() > 0);
-                    let lock = Arc::new(AsyncMutex::new(()));
-                    locks.insert(real.to_owned(), Arc::downgrade(&lock));
-                    lock
-                }
-            }
-        };
+        let lock = whole(&self.0.locks).of(real);
         lock.lock_owned().await
     }
 
@@ -122,7 +137,7 @@ mod tests {
     }
 
     #[tokio::test]
-    async fn one_holder_at_a_time_and_no_lock_is_kept() {
+    async fn one_holder_at_a_time() {
         let files = Files::default();
         let held = files.lock(Path::new("/x")).await;
         let other = files.lock(Path::new("/y")).await;
@@ -132,7 +147,25 @@ mod tests {
                 .is_err()
         );
         drop((held, other));
-        drop(files.lock(Path::new("/z")).await);
-        assert_eq!(whole(&files.0.locks).len(), 1);
+        drop(files.lock(Path::new("/x")).await);
+    }
+
+    #[tokio::test]
+    async fn locks_that_nobody_holds_are_forgotten_in_the_end() {
+        let files = Files::default();
+        let path = |at: usize| PathBuf::from(format!("/{at}"));
+        for at in 0..1_000 {
+            drop(files.lock(&path(at)).await);
+        }
+        assert!(whole(&files.0.locks).by_path.len() <= LOCKS);
+        let mut held = Vec::new();
+        for at in 0..1_000 {
+            held.push(files.lock(&path(at)).await);
+        }
+        assert_eq!(whole(&files.0.locks).by_path.len(), 1_000);
+        assert!(files.0.locks.lock().unwrap().tidy_at >= 1_000, "one look at all for as many new");
+        let first = path(0);
+        let waits = files.lock(&first);
+        assert!(tokio::time::timeout(std::time::Duration::from_millis(5), waits).await.is_err());
     }
 }

@@ -26,7 +26,7 @@ use crate::{
     },
     engine::{
         refused::Actor,
-        rules::{Entered, MAX_RULES},
+        rules::{self, Entered, MAX_RULES},
     },
     store::entity::{permission_rule::Model as Row, project::Model as Project},
 };
@@ -116,7 +116,7 @@ pub async fn replace_for_everybody(
     by: Actor,
     Json(body): Json<Value>,
 ) -> Result<HttpResponse, Error> {
-    list(app.rules().replace(None, &entered(body)?, &by).await?)
+    list(rules::replace(&app.engine, None, entered(body)?, &by).await?)
 }
 
 /// Shows the rules of a project
@@ -143,7 +143,7 @@ pub async fn replace_in_project(
     Owned(project): Owned<Project>,
     Json(body): Json<Value>,
 ) -> Result<HttpResponse, Error> {
-    list(app.rules().replace(Some(project.id), &entered(body)?, &by).await?)
+    list(rules::replace(&app.engine, Some(project.id), entered(body)?, &by).await?)
 }
 
 /// A list is short enough to be one page.

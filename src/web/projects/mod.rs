@@ -18,7 +18,8 @@ use crate::{
     app::{Actor, App},
     domain::{ids::ProjectId, trust::Trust},
     engine::{
-        projects::{RemoveError, RenameError, instructions},
+        projects::{self, RenameError, instructions},
+        refused::Refused,
         tree::{self, Kind, Listing},
     },
     store::{
@@ -265,18 +266,18 @@ pub async fn remove(
     app: Data<App>,
     frame: Frame,
 ) -> Result<HttpResponse, Error> {
-    match app.projects.remove(&app.engine.snapshots, project.clone()).await {
+    match projects::remove(&app.engine, &project).await {
         Ok(_) => {
             note(&app, &by, "project.removed", &project).await?;
             Ok(see_other(&app, "/"))
         }
-        Err(RemoveError::Store(err)) => Err(err.into()),
-        Err(err @ (RemoveError::AtWork(_) | RemoveError::Noting)) => {
-            let page = removal(&app, frame, &user, project, Some(err.to_string())).await?;
+        Err(Refused::Conflict(why)) => {
+            let page = removal(&app, frame, &user, project, Some(why)).await?;
             let mut answer = html(page)?;
             *answer.status_mut() = StatusCode::CONFLICT;
             Ok(answer)
         }
+        Err(refused) => Err(refused.into()),
     }
 }
 
@@ -288,7 +289,7 @@ async fn removal(
     refused: Option<String>,
 ) -> Result<Remove, Error> {
     let frame = frame.waiting(asks::open(&app.db, user.id, ASKS).await?.len());
-    let kept = app.projects.kept(&project).await?;
+    let kept = projects::kept(&app.engine, &project).await?;
     let sessions = match kept.sessions {
         0 => "Nothing: it has no sessions".to_owned(),
         number => words::count(number, "session"),

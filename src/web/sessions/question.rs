@@ -27,6 +27,7 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
         reasons: Vec::new(),
         always: Vec::new(),
         because: String::new(),
+        repeated: false,
     });
     let (title, what, label) = match question.tool.as_str() {
         "bash" => ("Run this command?", "Command", "Commands that match"),

@@ -73,6 +73,9 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
                 .and_then(DateTime::from_timestamp_millis)
                 .map(|at| Moment::of(at).exact);
             view.why = None;
+            if let Some(text) = call.metadata["not_covered"].as_str() {
+                view.notes.push(cut(text, BYTES).to_owned());
+            }
             return (status, view);
         }
         ToolStatus::Denied => {

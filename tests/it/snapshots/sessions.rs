@@ -11,7 +11,7 @@ use forge::{
     store,
 };
 
-use super::{World, is_running, paths, reasons};
+use super::{World, is_running, paths, reasons, round_trip};
 
 #[tokio::test]
 async fn undo_in_one_session_leaves_the_files_of_another_alone() {
@@ -223,12 +223,36 @@ async fn kept_content_goes_when_nothing_refers_to_it() {
     };
     assert_eq!(count(), 2);
     store::sessions::delete(&world.db, session.id).await.unwrap();
+    grow_old(&world);
+    assert_eq!(world.snapshots.sweep().await.unwrap(), 4);
+    assert_eq!(count(), 0);
+}
+
+#[tokio::test]
+async fn what_an_open_command_may_need_stays() {
+    let world = World::new().await;
+    world.put("a", "0\n");
+    world.put("b", "1\n");
+    let before = world.picture();
+    let session = world.session().await;
+    let turn = world.turn(&session).await;
+    turn.write("b", "2\n").await;
+    let scan = world.snapshots.before_command(&turn.recorder, "").await.unwrap();
+    grow_old(&world);
+    assert_eq!(world.snapshots.sweep().await.unwrap(), 0);
+    world.sh("rm a; echo 3 > b");
+    world.snapshots.after_command(scan).await.unwrap();
+    grow_old(&world);
+    world.snapshots.sweep().await.unwrap();
+    round_trip(&turn, &before).await;
+}
+
+/// All kept content as if it were kept long ago.
+fn grow_old(world: &World) {
     for blob in fs::read_dir(world.data().join("blobs")).unwrap() {
         for file in fs::read_dir(blob.unwrap().path()).unwrap() {
             let file = fs::File::options().append(true).open(file.unwrap().path()).unwrap();
             file.set_modified(std::time::UNIX_EPOCH).unwrap();
         }
     }
-    assert_eq!(world.snapshots.sweep().await.unwrap(), 4);
-    assert_eq!(count(), 0);
 }

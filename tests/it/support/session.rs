@@ -171,6 +171,7 @@ pub async fn waiting(app: &TestApp, owner: &Person) -> Waiting {
         reasons: Vec::new(),
         always: vec![ProposedRule { tool: "bash".into(), pattern: "make *".into() }],
         because: "built-in".into(),
+        repeated: false,
     };
     let ask = Ask {
         id: AskId::mint(now, entropy),

@@ -25,7 +25,7 @@ use crate::{
         ids::{ProjectId, UserId},
         trust::Trust,
     },
-    engine::projects::{AddError, New, RemoveError, RenameError, instructions},
+    engine::projects::{AddError, New, RenameError, instructions, remove},
     store::{entity::project::Model as Row, projects},
 };
 
@@ -214,11 +214,7 @@ pub async fn delete(
     by: Actor,
     Owned(project): Owned<Row>,
 ) -> Result<HttpResponse, Error> {
-    let removed = app.projects.remove(&app.engine.snapshots, project.clone()).await;
-    removed.map_err(|err| match err {
-        RemoveError::AtWork(_) | RemoveError::Noting => Error::Conflict(err.to_string()),
-        RemoveError::Store(err) => err.into(),
-    })?;
+    remove(&app.engine, &project).await?;
     note(&app, &by, "project.removed", &project).await?;
     Ok(done())
 }
