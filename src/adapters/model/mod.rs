@@ -1,18 +1,38 @@
 //! Asks models, whatever format their provider speaks.
 //!
-//! A kind of provider is one file: a pure function that builds a request from the one internal
-//! conversation, an incremental decoder of its stream, and a reader of its list of models. This
-//! file sends, and sorts what goes wrong.
+//! A format is one file: a pure function that builds a request from the one internal conversation,
+//! an incremental decoder of its stream, and a reader of its list of models. `OpenAI` and
+//! `OpenRouter` share one. What all have in common stands beside them: [`decoder`] cuts a stream
+//! into JSON values, [`heard`] puts a reply together, [`images`] says which images go along and
+//! [`proof`] which sealed thoughts do. This file sends, and sorts what goes wrong.
 
+mod address;
+mod anthropic;
+mod calls;
+mod decoder;
+mod gemini;
+mod heard;
+#[cfg(test)]
+mod hearing;
+mod images;
 mod list;
+mod ollama;
 mod openai;
+mod proof;
+#[cfg(test)]
+mod properties;
+mod sorted;
 mod sse;
 mod stream;
 
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
-use reqwest::{RequestBuilder, Response, header, redirect};
+use reqwest::{
+    RequestBuilder, Response,
+    header::{self, HeaderName},
+    redirect,
+};
 use tokio::time::timeout;
 
 pub use self::{list::TestOk, stream::ReplyStream};
@@ -90,15 +110,15 @@ impl Models {
         request: &Request,
     ) -> Result<ReplyStream, Fault> {
         let peer = Peer::new(endpoint, Some(&request.model));
-        let (url, body, decoder) = match endpoint.kind {
-            Kind::Openai => (
-                openai::chat_url(&endpoint.url),
-                openai::body(request),
-                Box::new(openai::Decoder::new(peer.clone())),
-            ),
+        let (kind, entered) = (endpoint.kind, endpoint.url.as_str());
+        let url = match kind {
+            Kind::Openai | Kind::Openrouter => openai::chat_url(kind, entered),
+            Kind::Ollama => ollama::chat_url(entered),
+            Kind::Anthropic => anthropic::messages_url(entered),
+            Kind::Gemini => gemini::stream_url(entered, &request.model),
         };
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        let body = body.map_err(|err| {
+        let body = body(kind, request).map_err(|err| {
             peer.fault(FaultKind::BadRequest)
                 .told("The conversation cannot be written as JSON. Start a new session.")
                 .quoting(&err.to_string(), &peer.asked())
@@ -107,13 +127,13 @@ impl Models {
             .client
             .post(url)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "text/event-stream")
+            .header(header::ACCEPT, accepted(kind))
             .body(body);
         let response = self.send(&peer, authorized(endpoint, call)?).await?;
         if is_web_page(&response) {
             return Err(web_page(&peer));
         }
-        Ok(ReplyStream::new(response, decoder, peer, self.limits.idle))
+        Ok(ReplyStream::new(response, decoder(kind, peer.clone()), peer, self.limits.idle))
     }
 
     /// Sends a call and answers with a response that is no error.
@@ -140,7 +160,34 @@ impl Models {
     }
 }
 
-/// What a kind does with the bytes of a stream.
+/// The body of a request, in the format of the kind.
+fn body(kind: Kind, request: &Request) -> serde_json::Result<Vec<u8>> {
+    match kind {
+        Kind::Openai | Kind::Openrouter => openai::body(kind, request),
+        Kind::Ollama => ollama::body(request),
+        Kind::Anthropic => anthropic::body(request),
+        Kind::Gemini => gemini::body(request),
+    }
+}
+
+/// What reads a reply of the kind.
+fn decoder(kind: Kind, peer: Peer) -> Box<dyn Decode> {
+    match kind {
+        Kind::Openai | Kind::Openrouter => openai::decoder(kind, peer),
+        Kind::Ollama => ollama::decoder(peer),
+        Kind::Anthropic => anthropic::decoder(peer),
+        Kind::Gemini => gemini::decoder(peer),
+    }
+}
+
+fn accepted(kind: Kind) -> &'static str {
+    match kind {
+        Kind::Ollama => "application/x-ndjson",
+        _ => "text/event-stream",
+    }
+}
+
+/// What a format does with the bytes of a stream.
 trait Decode: Send {
     /// Takes bytes, cut anywhere, and appends what they say. What was said before an error is
     /// appended too.
@@ -225,9 +272,17 @@ fn causes(err: &dyn std::error::Error) -> String {
 }
 
 fn authorized(endpoint: &Endpoint, call: RequestBuilder) -> Result<RequestBuilder, Fault> {
+    let call = match endpoint.kind {
+        Kind::Anthropic => call.header("anthropic-version", anthropic::VERSION),
+        _ => call,
+    };
     let Some(key) = &endpoint.key else { return Ok(call) };
     let (name, value) = match endpoint.kind {
-        Kind::Openai => (header::AUTHORIZATION, format!("Bearer {}", key.expose())),
+        Kind::Openai | Kind::Openrouter | Kind::Ollama => {
+            (header::AUTHORIZATION, format!("Bearer {}", key.expose()))
+        }
+        Kind::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
+        Kind::Gemini => (HeaderName::from_static("x-goog-api-key"), key.expose().to_owned()),
     };
     let mut value = header::HeaderValue::try_from(value).map_err(|_| {
         Peer::new(endpoint, None).fault(FaultKind::Auth).told(format!(

@@ -6,10 +6,7 @@ use askama::Template;
 
 use super::Entered;
 use crate::{
-    domain::{
-        ids::ProviderId,
-        provider::{Kind, ModelMeta},
-    },
+    domain::{ids::ProviderId, provider::ModelMeta},
     engine::{
         providers::{Outcome, Tested, chosen, known},
         refused::Fields,
@@ -145,9 +142,7 @@ impl Item {
         Self {
             id: provider.id,
             name: provider.name.clone(),
-            kind: match provider.kind {
-                Kind::Openai => "OpenAI",
-            },
+            kind: provider.kind.name(),
             models: match count {
                 1 => "1 model in use".to_owned(),
                 count => format!("{count} models in use"),
