@@ -6,7 +6,10 @@ use askama::Template;
 
 use super::Entered;
 use crate::{
-    domain::{ids::ProviderId, provider::ModelMeta},
+    domain::{
+        ids::ProviderId,
+        provider::{Kind, ModelMeta},
+    },
     engine::{
         providers::{Outcome, Tested, chosen, known},
         refused::Fields,
@@ -65,6 +68,9 @@ pub(super) struct FormPanel {
     path: String,
     title: String,
     name: String,
+    /// The word for the kind that is chosen.
+    kind: String,
+    kinds: [Kind; 5],
     url: String,
     has_key: bool,
     /// Stands where the key would.
@@ -170,6 +176,8 @@ impl FormPanel {
             path: "/providers".into(),
             title: "New provider".into(),
             name: String::new(),
+            kind: Kind::ALL[0].to_string(),
+            kinds: Kind::ALL,
             url: String::new(),
             has_key: false,
             key_shown: String::new(),
@@ -186,6 +194,7 @@ impl FormPanel {
             path: format!("/providers/{}", provider.id),
             title: provider.name.clone(),
             name: provider.name.clone(),
+            kind: provider.kind.to_string(),
             url: provider.url.clone(),
             has_key: provider.key.is_some(),
             key_shown: match (&provider.key, &provider.key_hint) {
@@ -202,6 +211,7 @@ impl FormPanel {
     pub fn entered(mut self, entered: &Entered, errors: Fields) -> Self {
         let shorten = |text: &str| text.chars().take(1_000).collect::<String>();
         self.name = shorten(&entered.name);
+        self.kind = shorten(&entered.kind);
         self.url = shorten(&entered.url);
         self.model = shorten(&entered.model);
         self.errors = errors;
