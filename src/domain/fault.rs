@@ -123,8 +123,8 @@ pub fn classify(answer: &Answer<'_>, asked: &Asked<'_>) -> Fault {
     let fault = fault.quoting(&said.message, asked);
     match (kind, status) {
         (FaultKind::NotFound, _) if !said.is_about_the_model() => fault.told(format!(
-            "{} has nothing at this address. Check the address of the provider; it usually ends in \
-             /v1.",
+            "{} has nothing at this address. Check the kind and the address of the provider; for \
+             OpenAI's format it usually ends in /v1.",
             asked.provider
         )),
         (FaultKind::Auth, Some(403)) => fault.told(format!(

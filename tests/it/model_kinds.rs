@@ -113,6 +113,32 @@ async fn the_parts_of_a_session_carry_what_a_provider_wants_back() {
 }
 
 #[tokio::test]
+async fn a_proof_that_is_refused_is_left_out_once_and_then_the_fault_is_told() {
+    let server = ScriptedModel::start().await;
+    let models = Models::new(Limits::default()).unwrap();
+    let refused = || {
+        let message = "messages.1.content.0: Invalid `signature` in `thinking` block";
+        let error = json!({"type": "invalid_request_error", "message": message});
+        Script::fault(400, json!({"type": "error", "error": error}))
+    };
+    let kind = Kind::Anthropic;
+    server.push(Script::new().think("Hm. ").call("read", json!({"path": "a"})));
+    let reply = whole(&models, &server, kind, &asks()).await.unwrap();
+    let mut request = asks();
+    request.items.extend(step_items(&mut CallIds::default(), MODEL, &parts_of(&reply)));
+    server.push(refused());
+    server.push(Script::text("Done."));
+    assert_eq!(whole(&models, &server, kind, &request).await.unwrap().text, "Done.");
+    let asked = server.requests();
+    assert!(asked[1].body.to_string().contains("proof-") && asked.len() == 3);
+    assert!(!asked[2].body.to_string().contains("proof-"));
+    server.push(refused());
+    server.push(refused());
+    let fault = whole(&models, &server, kind, &request).await.unwrap_err();
+    assert_eq!((fault.kind, server.requests().len()), (FaultKind::BadRequest, 5));
+}
+
+#[tokio::test]
 async fn every_kind_is_tested_and_lists_its_models() {
     let server = ScriptedModel::start().await;
     let models = Models::new(Limits::default()).unwrap();

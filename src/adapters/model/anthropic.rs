@@ -84,6 +84,9 @@ pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
     let effort = request.effort.filter(|_| request.meta.reasoning != Some(false));
     let max_tokens = max_tokens(request);
     let thinking = effort.and_then(|it| claude.thinking(it, max_tokens));
+    // With a budget, calls that are being answered must begin with a thought of the model's own.
+    let thinking = thinking
+        .filter(|it| !matches!(it, Thinking::Enabled { .. }) || answers_a_thought(&messages));
     let thinks = matches!(thinking, Some(Thinking::Adaptive { .. } | Thinking::Enabled { .. }));
     serde_json::to_vec(&Body {
         model: &request.model,
@@ -99,6 +102,14 @@ pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
         system: system.as_ref().map_or(&[][..], |it| it.as_slice()),
         messages,
     })
+}
+
+/// Whether the results at the end, where there are any, answer a message that begins with a
+/// thought.
+fn answers_a_thought(messages: &[Message<'_>]) -> bool {
+    let [.., answer, last] = messages else { return true };
+    let answers = matches!(last.content.first(), Some(Block::ToolResult { .. }));
+    !answers || matches!(answer.content.first(), Some(Block::Opaque(_)))
 }
 
 fn max_tokens(request: &Request) -> u64 {

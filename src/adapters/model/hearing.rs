@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use proptest::prelude::*;
 
-use super::{Decode, Kind, Peer, decoder};
+use super::{Decode, Kind, Peer, formats};
 use crate::domain::{
     model::{Delta, Fault, Reply},
     secret::Secret,
@@ -43,7 +43,7 @@ pub fn hear_in_pieces(kind: Kind, mut body: &[u8], sizes: &[usize]) -> Whole {
 
 pub fn a_decoder(kind: Kind) -> Box<dyn Decode> {
     let key = Some(Secret::new(KEY));
-    decoder(kind, Peer { provider: "Acme".into(), model: Some("m".into()), key })
+    formats::decoder(kind, Peer { provider: "Acme".into(), model: Some("m".into()), key })
 }
 
 /// Sizes of the pieces that a body is cut into.

@@ -8,8 +8,9 @@ use serde_json::{Value, json};
 use tokio::time::timeout;
 
 use super::{
-    Endpoint, Kind, ModelInfo, Models, Peer, anthropic, authorized, gemini, is_web_page, ollama,
-    openai, read_up_to, web_page,
+    Endpoint, Kind, ModelInfo, Models, Peer,
+    formats::{self, authorized},
+    is_web_page, ollama, openai, read_up_to, web_page,
 };
 use crate::domain::{
     conversation::{Item, Request},
@@ -38,23 +39,12 @@ impl Models {
     /// The models of a provider, by id.
     pub async fn list(&self, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, Fault> {
         let peer = Peer::new(endpoint, None);
-        let (kind, entered) = (endpoint.kind, endpoint.url.as_str());
-        let url = match kind {
-            Kind::Openai | Kind::Openrouter => openai::models_url(kind, entered),
-            Kind::Ollama => ollama::tags_url(entered),
-            Kind::Anthropic => anthropic::models_url(entered),
-            Kind::Gemini => gemini::models_url(entered),
-        };
+        let kind = endpoint.kind;
+        let url = formats::list_url(kind, &endpoint.url);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
         let host = url.host_str().unwrap_or_default().to_owned();
         let list = self.read(&peer, authorized(endpoint, self.client.get(url))?).await?;
-        let list = list.as_ref().and_then(|list| match kind {
-            Kind::Openai => openai::models(list),
-            Kind::Openrouter => openai::openrouter_models(list),
-            Kind::Ollama => ollama::tags(list),
-            Kind::Anthropic => anthropic::models(list),
-            Kind::Gemini => gemini::models(list),
-        });
+        let list = list.as_ref().and_then(|list| formats::models(kind, list));
         let mut models = list.ok_or_else(|| {
             peer.fault(FaultKind::Stream).told(format!(
                 "{} answers, but not with a list of models. Check its address and kind.",

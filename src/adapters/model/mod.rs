@@ -4,12 +4,14 @@
 //! an incremental decoder of its stream, and a reader of its list of models. `OpenAI` and
 //! `OpenRouter` share one. What all have in common stands beside them: [`decoder`] cuts a stream
 //! into JSON values, [`heard`] puts a reply together, [`images`] says which images go along and
-//! [`proof`] which sealed thoughts do. This file sends, and sorts what goes wrong.
+//! [`proof`] which sealed thoughts do. [`formats`] knows which is whose; this file sends, and sorts
+//! what goes wrong.
 
 mod address;
 mod anthropic;
 mod calls;
 mod decoder;
+mod formats;
 mod gemini;
 mod heard;
 #[cfg(test)]
@@ -28,11 +30,7 @@ mod stream;
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
-use reqwest::{
-    RequestBuilder, Response,
-    header::{self, HeaderName},
-    redirect,
-};
+use reqwest::{RequestBuilder, Response, header, redirect};
 use tokio::time::timeout;
 
 pub use self::{list::TestOk, stream::ReplyStream};
@@ -109,16 +107,22 @@ impl Models {
         endpoint: &Endpoint,
         request: &Request,
     ) -> Result<ReplyStream, Fault> {
-        let peer = Peer::new(endpoint, Some(&request.model));
-        let (kind, entered) = (endpoint.kind, endpoint.url.as_str());
-        let url = match kind {
-            Kind::Openai | Kind::Openrouter => openai::chat_url(kind, entered),
-            Kind::Ollama => ollama::chat_url(entered),
-            Kind::Anthropic => anthropic::messages_url(entered),
-            Kind::Gemini => gemini::stream_url(entered, &request.model),
-        };
+        match self.ask(endpoint, request).await {
+            Err(fault) if refuses_proofs(&fault) => {
+                // A proof may have lost its worth: with the conversation around it, for one.
+                let Some(plain) = proof::without(request) else { return Err(fault) };
+                tracing::info!(model = request.model, "a proof was refused, asking without");
+                self.ask(endpoint, &plain).await
+            }
+            asked => asked,
+        }
+    }
+
+    async fn ask(&self, endpoint: &Endpoint, request: &Request) -> Result<ReplyStream, Fault> {
+        let (kind, peer) = (endpoint.kind, Peer::new(endpoint, Some(&request.model)));
+        let url = formats::chat_url(kind, &endpoint.url, &request.model);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        let body = body(kind, request).map_err(|err| {
+        let body = formats::body(kind, request).map_err(|err| {
             peer.fault(FaultKind::BadRequest)
                 .told("The conversation cannot be written as JSON. Start a new session.")
                 .quoting(&err.to_string(), &peer.asked())
@@ -127,13 +131,14 @@ impl Models {
             .client
             .post(url)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, accepted(kind))
+            .header(header::ACCEPT, formats::accepted(kind))
             .body(body);
-        let response = self.send(&peer, authorized(endpoint, call)?).await?;
+        let response = self.send(&peer, formats::authorized(endpoint, call)?).await?;
         if is_web_page(&response) {
             return Err(web_page(&peer));
         }
-        Ok(ReplyStream::new(response, decoder(kind, peer.clone()), peer, self.limits.idle))
+        let decoder = formats::decoder(kind, peer.clone());
+        Ok(ReplyStream::new(response, decoder, peer, self.limits.idle))
     }
 
     /// Sends a call and answers with a response that is no error.
@@ -157,33 +162,6 @@ impl Models {
             },
             &peer.asked(),
         ))
-    }
-}
-
-/// The body of a request, in the format of the kind.
-fn body(kind: Kind, request: &Request) -> serde_json::Result<Vec<u8>> {
-    match kind {
-        Kind::Openai | Kind::Openrouter => openai::body(kind, request),
-        Kind::Ollama => ollama::body(request),
-        Kind::Anthropic => anthropic::body(request),
-        Kind::Gemini => gemini::body(request),
-    }
-}
-
-/// What reads a reply of the kind.
-fn decoder(kind: Kind, peer: Peer) -> Box<dyn Decode> {
-    match kind {
-        Kind::Openai | Kind::Openrouter => openai::decoder(kind, peer),
-        Kind::Ollama => ollama::decoder(peer),
-        Kind::Anthropic => anthropic::decoder(peer),
-        Kind::Gemini => gemini::decoder(peer),
-    }
-}
-
-fn accepted(kind: Kind) -> &'static str {
-    match kind {
-        Kind::Ollama => "application/x-ndjson",
-        _ => "text/event-stream",
     }
 }
 
@@ -271,27 +249,13 @@ fn causes(err: &dyn std::error::Error) -> String {
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn authorized(endpoint: &Endpoint, call: RequestBuilder) -> Result<RequestBuilder, Fault> {
-    let call = match endpoint.kind {
-        Kind::Anthropic => call.header("anthropic-version", anthropic::VERSION),
-        _ => call,
-    };
-    let Some(key) = &endpoint.key else { return Ok(call) };
-    let (name, value) = match endpoint.kind {
-        Kind::Openai | Kind::Openrouter | Kind::Ollama => {
-            (header::AUTHORIZATION, format!("Bearer {}", key.expose()))
-        }
-        Kind::Anthropic => (HeaderName::from_static("x-api-key"), key.expose().to_owned()),
-        Kind::Gemini => (HeaderName::from_static("x-goog-api-key"), key.expose().to_owned()),
-    };
-    let mut value = header::HeaderValue::try_from(value).map_err(|_| {
-        Peer::new(endpoint, None).fault(FaultKind::Auth).told(format!(
-            "The key of {} contains characters that no key has. Enter it again.",
-            endpoint.name
-        ))
-    })?;
-    value.set_sensitive(true);
-    Ok(call.header(name, value))
+/// Whether a request was refused for the proof of a thought in it.
+fn refuses_proofs(fault: &Fault) -> bool {
+    let said = fault.provider_message.as_deref().unwrap_or_default().to_lowercase();
+    fault.kind == FaultKind::BadRequest
+        && ["signature", "thinking` blocks", "thinking blocks", "reasoning_details"]
+            .iter()
+            .any(|it| said.contains(it))
 }
 
 fn is_web_page(response: &Response) -> bool {
@@ -300,10 +264,9 @@ fn is_web_page(response: &Response) -> bool {
 }
 
 fn web_page(peer: &Peer) -> Fault {
-    peer.fault(FaultKind::NotFound).told(format!(
-        "{} answers with a web page. Check its address; it usually ends in /v1.",
-        peer.provider
-    ))
+    peer.fault(FaultKind::NotFound)
+        .told(format!("{} answers with a web page. Check its kind and its address; for OpenAI's format it usually \
+         ends in /v1.", peer.provider))
 }
 
 /// The beginning of a body.

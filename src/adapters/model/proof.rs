@@ -6,7 +6,7 @@
 use serde_json::Value;
 
 use super::Kind;
-use crate::domain::conversation::{Reasoning, Signature};
+use crate::domain::conversation::{Item, Reasoning, Request, Signature};
 
 /// The proof as it is kept.
 pub(super) fn bound(kind: Kind, proof: &str) -> String {
@@ -31,6 +31,22 @@ pub(super) fn of_call<'a>(
 ) -> Option<&'a str> {
     let signature = signature.filter(|it| it.model == model)?;
     opened(kind, &signature.text)
+}
+
+/// The request without any proof; `None` where it has none.
+pub(super) fn without(request: &Request) -> Option<Request> {
+    let mut plain = request.clone();
+    let mut any = false;
+    for item in &mut plain.items {
+        let Item::Assistant { reasoning, calls, .. } = item else { continue };
+        if let Some(reasoning) = reasoning {
+            any |= reasoning.signature.take().is_some();
+        }
+        for call in calls {
+            any |= call.signature.take().is_some();
+        }
+    }
+    any.then_some(plain)
 }
 
 fn opened(kind: Kind, kept: &str) -> Option<&str> {

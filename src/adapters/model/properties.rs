@@ -4,7 +4,8 @@ use proptest::prelude::*;
 use serde_json::{Value, json};
 
 use super::{
-    Kind, body,
+    Kind,
+    formats::body,
     hearing::{hear, hear_in_pieces, sizes},
 };
 use crate::domain::{

@@ -33,6 +33,7 @@ fn a_request_has_the_public_format() {
             Item::user("look", vec![image]).unwrap(),
             called("", &["c1", "c2"], None),
             results(&["c1", "c2"]),
+            called("Done.", &[], None),
             user("go on"),
         ],
         tools: vec![tool("write"), tool("read")],
@@ -57,7 +58,7 @@ fn a_request_has_the_public_format() {
             {"role": "user", "content": [
                 {"type": "text", "text": "hi"},
                 {"type": "image", "source": image},
-                {"type": "text", "text": "look", "cache_control": mark},
+                {"type": "text", "text": "look"},
             ]},
             {"role": "assistant", "content": [
                 {"type": "tool_use", "id": "c1", "name": "read", "input": {"a": 1}},
@@ -65,7 +66,11 @@ fn a_request_has_the_public_format() {
             ]},
             {"role": "user", "content": [
                 {"type": "tool_result", "tool_use_id": "c1", "content": "out"},
-                {"type": "tool_result", "tool_use_id": "c2", "content": "out", "is_error": true},
+                {"type": "tool_result", "tool_use_id": "c2", "content": "out", "is_error": true,
+                    "cache_control": mark},
+            ]},
+            {"role": "assistant", "content": [{"type": "text", "text": "Done."}]},
+            {"role": "user", "content": [
                 {"type": "text", "text": "go on", "cache_control": mark},
             ]},
         ],
@@ -113,6 +118,21 @@ fn a_conversation_that_nobody_of_the_people_begins_or_ends_is_made_one() {
     let roles: Vec<_> = messages.as_array().unwrap().iter().map(|it| &it["role"]).collect();
     assert_eq!(roles, ["user", "assistant", "user"]);
     assert_eq!(messages[1]["content"].as_array().unwrap().len(), 2);
+}
+
+#[test]
+fn a_budget_for_thought_waits_until_the_calls_of_another_model_are_answered() {
+    let mut request = Request {
+        model: "claude-haiku-4-5".into(),
+        items: vec![user("hi"), called("", &["c1"], None), results(&["c1"])],
+        effort: Some(Effort::High),
+        max_output_tokens: Some(30_000),
+        ..Request::default()
+    };
+    assert_eq!(sent(&request).get("thinking"), None);
+    let items = [called("Done.", &[], None), user("And now?")];
+    request.items.extend(items);
+    assert_eq!(sent(&request)["thinking"]["budget_tokens"], 15_000);
 }
 
 #[test]

@@ -56,6 +56,12 @@ fn thinking(check: &mut Check, body: &Value, most: u64) {
         Some(other) => return check.found.push(format!("a thinking {other:?}")),
     };
     check.that(!on || body.get("temperature").is_none(), "a temperature for a model that thinks");
+    let messages = body["messages"].as_array().map_or(&[][..], Vec::as_slice);
+    if let ([.., answer, last], "enabled") = (messages, thinking["type"].as_str().unwrap_or("")) {
+        let first = |it: &Value| it["content"][0]["type"].as_str().unwrap_or("").to_owned();
+        let thought = first(last) != "tool_result" || first(answer).contains("thinking");
+        check.that(thought, "calls that begin with no thought");
+    }
 }
 
 fn tools(check: &mut Check, body: &Value) {
