@@ -95,7 +95,8 @@ pub(super) struct Part<'a> {
 #[serde(rename_all = "camelCase")]
 enum Data<'a> {
     Text(Cow<'a, str>),
-    InlineData(Blob<'a>),
+    #[serde(rename = "inlineData")]
+    Image(Blob<'a>),
     FunctionCall(FunctionCall<'a>),
     FunctionResponse(FunctionResponse<'a>),
 }
@@ -140,7 +141,7 @@ impl<'a> Part<'a> {
 
     pub fn image(image: &'a Image) -> Self {
         let blob = Blob { mime_type: image.mime.to_string(), data: &image.data };
-        Self::of(Data::InlineData(blob))
+        Self::of(Data::Image(blob))
     }
 
     pub fn call(call: &'a Call) -> Self {
