@@ -122,6 +122,16 @@ impl Heard {
         }
         let written = self.usage.as_ref().is_some_and(|it| it.tokens.output > 0);
         let nothing = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
+        if self.text.is_empty()
+            && self.calls.is_empty()
+            && self.finish == Some(Finish::ContentFilter)
+        {
+            // Without a word nobody would know that it was no answer.
+            return Err(self.peer.fault(FaultKind::BadRequest).told(format!(
+                "{} declined to answer. Change the prompt, or choose another model.",
+                self.peer.provider
+            )));
+        }
         if nothing && !written && matches!(self.finish, None | Some(Finish::Stop)) {
             return Err(self.peer.fault(FaultKind::Stream).told(format!(
                 "{} sent an empty reply. Send the prompt again; if it stays so, choose another \

@@ -99,3 +99,65 @@ impl Chosen {
         self.notes.get(&at).map(String::as_str)
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use pretty_assertions::assert_eq;
+
+    use super::*;
+    use crate::domain::provider::ModelMeta;
+
+    #[test]
+    fn of_too_many_images_the_newest_are_sent_and_the_others_noted() {
+        let prompt = |count: usize| Item::User { text: String::new(), images: images(count, 4) };
+        let request = Request { items: vec![prompt(8), prompt(7)], ..Request::default() };
+        let chosen = Chosen::of(Kind::Ollama, &request);
+        assert_eq!(sent(&chosen, &request), [3, 7]);
+        let note = chosen.note(0).unwrap();
+        assert_eq!(note.lines().count(), 5);
+        assert!(note.contains("newer ones"), "{note}");
+        assert_eq!(chosen.note(1), None);
+        assert_eq!(sent(&Chosen::of(Kind::Openai, &request), &request), [8, 7]);
+    }
+
+    #[test]
+    fn an_image_that_a_provider_would_refuse_is_left_out() {
+        let large = Image { mime: ImageType::Png, data: "A".repeat(5 * MIB + 4).into() };
+        let gif = Image { mime: ImageType::Gif, data: "AAAA".into() };
+        let images = vec![large, gif];
+        let items = vec![Item::User { text: String::new(), images }];
+        let request = Request { items, ..Request::default() };
+        for (kind, count, says) in [
+            (Kind::Anthropic, 1, Some("too large")),
+            (Kind::Gemini, 1, Some("format")),
+            (Kind::Openai, 2, None),
+        ] {
+            let chosen = Chosen::of(kind, &request);
+            assert_eq!(sent(&chosen, &request), [count], "{kind}");
+            assert_eq!(chosen.note(0).is_some(), says.is_some(), "{kind}");
+            assert!(says.is_none_or(|it| chosen.note(0).unwrap().contains(it)), "{kind}");
+        }
+        let meta = ModelMeta { images: Some(false), ..ModelMeta::default() };
+        let blind = Request { meta, ..request };
+        assert_eq!(sent(&Chosen::of(Kind::Openai, &blind), &blind), [0]);
+    }
+
+    #[test]
+    fn all_images_together_are_bounded() {
+        let items = vec![Item::User { text: String::new(), images: images(9, 4 * MIB) }];
+        let request = Request { items, ..Request::default() };
+        assert_eq!(sent(&Chosen::of(Kind::Anthropic, &request), &request), [6]);
+    }
+
+    fn images(count: usize, size: usize) -> Vec<Image> {
+        vec![Image { mime: ImageType::Png, data: "A".repeat(size).into() }; count]
+    }
+
+    fn sent(chosen: &Chosen, request: &Request) -> Vec<usize> {
+        let count = |(at, item): (usize, &Item)| match item {
+            Item::User { images, .. } => chosen.images(at, images).count(),
+            _ => 0,
+        };
+        request.items.iter().enumerate().map(count).collect()
+    }
+}

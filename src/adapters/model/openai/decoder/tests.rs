@@ -269,12 +269,13 @@ fn a_reply_that_is_no_stream_is_read_all_the_same() {
 }
 
 #[test]
-fn a_reply_at_its_limit_or_filtered_may_be_empty() {
-    for (reason, finish) in [
-        ("length", Finish::Length),
-        ("content_filter", Finish::ContentFilter),
-        ("odd", Finish::Other("odd".into())),
-    ] {
+fn a_reply_at_its_limit_may_be_empty_and_one_that_is_filtered_is_told() {
+    let filtered = [finished("content_filter")];
+    let fault = hear(&stream(&filtered)).result.unwrap_err();
+    assert!(!fault.retryable() && fault.message.contains("declined to answer"), "{fault:?}");
+    let half = hear(&stream(&[content("half"), filtered[0].clone()])).result.unwrap();
+    assert_eq!((half.text.as_str(), half.finish), ("half", Finish::ContentFilter));
+    for (reason, finish) in [("length", Finish::Length), ("odd", Finish::Other("odd".into()))] {
         assert_eq!(hear(&stream(&[finished(reason)])).result.unwrap().finish, finish);
     }
 }
