@@ -11,8 +11,8 @@ use serde_json::{Value, json};
 use url::Url;
 
 use self::wire::{
-    Body, CalledFunction, Content, Effort as EffortField, Include, Message, Piece, StreamOptions,
-    Tool, ToolCall,
+    Body, Cache, CalledFunction, Content, Effort as EffortField, Include, Message, Piece,
+    StreamOptions, Tool, ToolCall,
 };
 pub(super) use self::{
     decoder::decoder,
@@ -87,6 +87,9 @@ pub(super) fn body(kind: Kind, request: &Request) -> serde_json::Result<Vec<u8>>
         temperature: request.temperature.filter(|_| !new_limit),
         reasoning_effort: if openai { family.effort(request, !tools.is_empty()) } else { None },
         reasoning: asked.filter(|_| !openai).map(|it| EffortField { effort: router_word(it) }),
+        // Of what it serves, only Anthropic's models want to be told.
+        cache_control: (kind == Kind::Openrouter && request.model.starts_with("anthropic/"))
+            .then_some(Cache { kind: "ephemeral" }),
         tools,
         messages,
         tool_choice,

@@ -21,8 +21,15 @@ use crate::domain::{
 #[path = "../../../tests/it/support/model/check.rs"]
 mod check;
 
-const MODELS: [&str; 6] =
-    ["m", "gpt-5.1", "claude-sonnet-5", "claude-haiku-4-5", "gemini-3-pro", "gemini-2.5-flash"];
+const MODELS: [&str; 7] = [
+    "m",
+    "gpt-5.1",
+    "claude-sonnet-5",
+    "claude-haiku-4-5",
+    "gemini-3-pro",
+    "gemini-2.5-flash",
+    "anthropic/claude-opus-4.5",
+];
 
 proptest! {
     #[test]

@@ -173,6 +173,11 @@ fn what_openrouter_adds_is_sent_to_it_alone() {
     assert_eq!(body["messages"][1]["reasoning_details"], details);
     assert_eq!(body["reasoning"], json!({"effort": "none"}));
     assert_eq!(body["usage"], json!({"include": true}));
+    assert_eq!(body.get("cache_control"), None);
+    let claude = Request { model: "anthropic/claude-sonnet-5".into(), ..request.clone() };
+    let marked = sent_to(Kind::Openrouter, &claude);
+    assert_eq!(marked["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(sent(&claude).get("cache_control"), None);
     let plain = sent(&request);
     for field in ["reasoning", "usage", "reasoning_effort"] {
         assert_eq!(plain.get(field), None, "{field}");

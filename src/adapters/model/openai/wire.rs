@@ -25,6 +25,9 @@ pub(super) struct Body<'a> {
     pub reasoning_effort: Option<&'static str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub reasoning: Option<Effort>,
+    /// The router marks the end of the request by itself, so that a cache may begin there.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub cache_control: Option<Cache>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     pub tools: Vec<Tool<'a>>,
     pub messages: Vec<Message<'a>>,
@@ -46,6 +49,12 @@ pub(super) struct Include {
 #[derive(Serialize)]
 pub(super) struct Effort {
     pub effort: &'static str,
+}
+
+#[derive(Serialize)]
+pub(super) struct Cache {
+    #[serde(rename = "type")]
+    pub kind: &'static str,
 }
 
 #[derive(Serialize)]

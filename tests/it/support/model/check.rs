@@ -59,7 +59,7 @@ impl Check {
             "tool_choice",
         ];
         match router {
-            true => known.extend(["usage", "reasoning"]),
+            true => known.extend(["usage", "reasoning", "cache_control"]),
             false => known.extend(["max_completion_tokens", "reasoning_effort"]),
         }
         self.keys(body, &known, "the body");
