@@ -112,13 +112,15 @@ impl Catalogue {
     }
 }
 
-/// Whether `id` is `model` with a date behind it, as in `gpt-4o-2024-08-06`.
+/// Whether `id` is `model` with a date behind it, as in `gpt-4o-2024-08-06` and
+/// `claude-haiku-4-5-20251001`.
 fn is_snapshot(id: &str, model: &str) -> bool {
     let Some(date) = id.strip_prefix(model).and_then(|it| it.strip_prefix('-')) else {
         return false;
     };
-    let lengths = date.split('-').map(str::len);
-    date.bytes().all(|it| it.is_ascii_digit() || it == b'-') && lengths.eq([4, 2, 2])
+    let lengths: Vec<_> = date.split('-').map(str::len).collect();
+    let is_date = matches!(lengths[..], [4, 2, 2] | [8]);
+    is_date && date.bytes().all(|it| it.is_ascii_digit() || it == b'-')
 }
 
 #[cfg(test)]
@@ -131,9 +133,19 @@ mod tests {
         assert!(read.models.len() > 10);
         for model in &read.models {
             assert!(read.makers.iter().any(|it| it.name == model.maker), "{}", model.id);
-            assert!(model.context > model.output_limit, "{}", model.id);
-            assert!(model.price.cache_read < model.price.input, "{}", model.id);
-            assert!(model.price.input < model.price.output, "{}", model.id);
+            assert!(
+                model.context.zip(model.output_limit).is_none_or(|(all, output)| all > output),
+                "{}",
+                model.id
+            );
+            assert_eq!(model.context.is_some(), model.output_limit.is_some(), "{}", model.id);
+            let cached = model.price.cache_read;
+            assert!(cached.is_none_or(|it| Some(it) < model.price.input), "{}", model.id);
+            assert!(model.price.cache_write.is_none_or(|it| Some(it) > model.price.input));
+            let prices = (model.price.input, model.price.output);
+            assert!(prices.0 < prices.1 || prices == (None, None), "{}", model.id);
+            let same = read.models.iter().filter(|it| it.id == model.id);
+            assert_eq!(same.count(), 1, "{}", model.id);
         }
     }
 
@@ -141,6 +153,10 @@ mod tests {
     fn a_snapshot_is_known_by_its_model() {
         let snapshot = ModelInfo::named("gpt-4o-2024-08-06").completed("api.openai.com");
         assert_eq!((snapshot.context, snapshot.input_price), (Some(128_000), Some(2_500_000)));
+        let claude = ModelInfo::named("claude-haiku-4-5-20251001").completed("api.anthropic.com");
+        assert_eq!((claude.context, claude.cache_write_price), (Some(200_000), Some(1_250_000)));
+        let newer = ModelInfo::named("claude-opus-5-5").completed("api.anthropic.com");
+        assert_eq!(newer.input_price, Some(4_000_000), "5.5 is no snapshot of 5");
         let other = ModelInfo::named("gpt-4o-audio-preview").completed("api.openai.com");
         assert_eq!(other, ModelInfo::named("gpt-4o-audio-preview"));
     }

@@ -5,22 +5,47 @@
 //! provider refuses. The items of a step depend on it and on what came before, never on what comes
 //! after, so that a conversation that grows keeps its beginning, and provider caches hit.
 
-use std::collections::HashMap;
+mod image;
+
+use std::{collections::HashMap, fmt, str::FromStr};
 
 use serde_json::{Map, Value};
 
-use super::message::{self, Part, Role, ToolStatus};
+pub use self::image::{Image, ImageType};
+use super::{
+    message::{self, Part, Role, ToolStatus, UnknownWord, words},
+    provider::ModelMeta,
+};
 
 /// One call of a model.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct Request {
     pub model: String,
+    /// What is known of the model: what it takes, and where its limits are.
+    pub meta: ModelMeta,
     pub system: String,
     pub items: Vec<Item>,
     pub tools: Vec<ToolSpec>,
+    /// The most that the model may answer. A format that must name a limit takes the model's own
+    /// where this is absent.
     pub max_output_tokens: Option<u32>,
+    /// How much the model is to think; what it does by itself where this is absent.
+    pub effort: Option<Effort>,
+    pub temperature: Option<f32>,
     pub tools_allowed: ToolChoice,
 }
+
+/// How much a model is to think before it answers.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Effort {
+    /// Not at all, or as little as the model can.
+    Off,
+    Low,
+    Medium,
+    High,
+}
+
+words! { Effort { Off => "off", Low => "low", Medium => "medium", High => "high" } }
 
 /// A tool as a model is told of it.
 #[derive(Clone, Debug, PartialEq)]
@@ -42,16 +67,32 @@ pub enum ToolChoice {
 /// What somebody said. [`Item::Results`] always follows the assistant item with its calls.
 #[derive(Clone, Debug, PartialEq)]
 pub enum Item {
-    User { text: String },
-    Assistant { text: String, reasoning: Option<Reasoning>, calls: Vec<Call> },
+    /// With words, images or both.
+    User {
+        text: String,
+        images: Vec<Image>,
+    },
+    Assistant {
+        text: String,
+        reasoning: Option<Reasoning>,
+        calls: Vec<Call>,
+    },
     Results(Vec<CallResult>),
 }
 
 impl Item {
+    /// What a person said, or `None` where that is nothing. Images come in here: what is stored of
+    /// a prompt are its words, and who knows its attachments adds them.
+    pub fn user(text: impl Into<String>, images: Vec<Image>) -> Option<Self> {
+        let text = text.into();
+        let said = !text.trim().is_empty() || !images.is_empty();
+        said.then_some(Self::User { text, images })
+    }
+
     /// How many bytes of text it has, roughly: what tokens are estimated from.
     pub fn bytes(&self) -> usize {
         match self {
-            Self::User { text } => text.len(),
+            Self::User { text, images } => text.len() + images.len() * Image::AS_TEXT,
             Self::Assistant { text, reasoning, calls } => {
                 let calls =
                     calls.iter().map(|call| call.name.len() + call.arguments.to_string().len());
@@ -77,6 +118,14 @@ pub struct Call {
     pub name: String,
     /// Always an object.
     pub arguments: Value,
+    pub signature: Option<Signature>,
+}
+
+/// The opaque proof of the thought behind a call, valid for the model that made it only.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Signature {
+    pub text: String,
+    pub model: String,
 }
 
 /// What came of a call.
@@ -128,7 +177,7 @@ pub fn message_items(ids: &mut CallIds, message: &Exchange<'_>) -> Vec<Item> {
     match message.role {
         Role::User => {
             let text = joined(message.parts.iter().filter_map(text_of));
-            if text.is_empty() { Vec::new() } else { vec![Item::User { text }] }
+            Item::user(text, Vec::new()).into_iter().collect()
         }
         Role::Assistant => message
             .parts
@@ -147,17 +196,19 @@ pub fn step_items(ids: &mut CallIds, model: &str, parts: &[Part]) -> Vec<Item> {
     for call in parts.iter().filter_map(Part::tool) {
         let id = ids.take(&call.call_id);
         let name = legal(&call.tool, "unknown");
-        let arguments = match &call.input {
-            object @ Value::Object(_) => object.clone(),
-            _ => Value::Object(Map::new()),
+        // A call that is not sent back as it was made is not sent with the proof that it was.
+        let (arguments, signature) = match &call.input {
+            object @ Value::Object(_) => (object.clone(), call.signature.clone()),
+            _ => (Value::Object(Map::new()), None),
         };
+        let signature = signature.map(|text| Signature { text, model: model.to_owned() });
         results.push(CallResult {
             id: id.clone(),
             name: name.clone(),
             output: output_of(call),
             ok: call.status == ToolStatus::Done,
         });
-        calls.push(Call { id, name, arguments });
+        calls.push(Call { id, name, arguments, signature });
     }
     let text = joined(parts.iter().filter_map(text_of));
     if text.is_empty() && calls.is_empty() {

@@ -118,12 +118,13 @@ pub fn classify(answer: &Answer<'_>, asked: &Asked<'_>) -> Fault {
     let said = Said::read(answer.body);
     let status = answer.status.or(said.status);
     let kind = kind_of(status, &said);
-    let fault = Fault { status, retry_after: answer.retry_after, ..Fault::new(kind, asked) };
+    let retry_after = answer.retry_after.or(said.retry_after);
+    let fault = Fault { status, retry_after, ..Fault::new(kind, asked) };
     let fault = fault.quoting(&said.message, asked);
     match (kind, status) {
         (FaultKind::NotFound, _) if !said.is_about_the_model() => fault.told(format!(
-            "{} has nothing at this address. Check the address of the provider; it usually ends in \
-             /v1.",
+            "{} has nothing at this address. Check the kind and the address of the provider; for \
+             OpenAI's format it usually ends in /v1.",
             asked.provider
         )),
         (FaultKind::Auth, Some(403)) => fault.told(format!(
@@ -165,6 +166,8 @@ struct Said {
     all: String,
     /// A number that stands for an HTTP status.
     status: Option<u16>,
+    /// The wait that Google asks for, among the details.
+    retry_after: Option<Duration>,
 }
 
 impl Said {
@@ -195,7 +198,11 @@ impl Said {
         let word = |name| field(name).and_then(Value::as_str).unwrap_or_default();
         let code = format!("{} {} {}", word("code"), word("type"), word("status")).to_lowercase();
         let all = format!("{code} {}", message.to_lowercase());
-        Self { message, code, all, status }
+        let details = field("details").and_then(Value::as_array).into_iter().flatten();
+        let retry_after = details
+            .filter_map(|it| it.get("retryDelay")?.as_str()?.strip_suffix('s')?.parse().ok())
+            .find_map(|seconds: f64| Duration::try_from_secs_f64(seconds).ok());
+        Self { message, code, all, status, retry_after }
     }
 
     fn has(&self, patterns: &[&str]) -> bool {
@@ -207,8 +214,16 @@ impl Said {
     }
 }
 
-const QUOTA: &[&str] =
-    &["insufficient_quota", "billing_hard_limit", "billing_not_active", "insufficient balance"];
+const QUOTA: &[&str] = &[
+    "insufficient_quota",
+    "billing_hard_limit",
+    "billing_not_active",
+    "insufficient balance",
+    "credit balance is too low",
+    "insufficient credits",
+];
+/// Of providers that answer a wrong key with 400.
+const NO_KEY: &[&str] = &["api_key_invalid", "api key not valid", "api key expired"];
 const RATE: &[&str] =
     &["rate_limit", "rate limit", "too many requests", "tokens per min", "resource_exhausted"];
 const OVERFLOW: &[&str] = &[
@@ -222,9 +237,12 @@ const OVERFLOW: &[&str] = &[
     "input is too long",
     "too many tokens",
     "too many input tokens",
+    "exceed context limit",
+    "exceeds the maximum number of tokens",
     "reduce the length of the messages",
 ];
-const OVERLOAD: &[&str] = &["overloaded", "server_error", "internal_error", "unavailable"];
+const OVERLOAD: &[&str] =
+    &["overloaded", "server_error", "internal_error", "unavailable", "api_error"];
 const NO_MODEL: &[&str] =
     &["model_not_found", "is not a valid model", "model not found", "no such model"];
 
@@ -235,6 +253,7 @@ fn kind_of(status: Option<u16>, said: &Said) -> FaultKind {
         Some(402) => FaultKind::Quota,
         Some(429) => FaultKind::Rate,
         Some(401 | 403) => FaultKind::Auth,
+        _ if said.has(NO_KEY) => FaultKind::Auth,
         _ if said.has(RATE) => FaultKind::Rate,
         _ if said.has(OVERFLOW) => FaultKind::Overflow,
         Some(413) => FaultKind::Overflow,
@@ -342,6 +361,47 @@ mod tests {
         ] {
             assert_eq!(fault(400, body).kind, FaultKind::Overflow, "{body}");
         }
+    }
+
+    #[test]
+    fn what_each_provider_says_in_its_own_way_has_its_kind() {
+        for (status, body, kind) in [
+            (
+                400,
+                r#"{"error":{"code":400,"message":"API key not valid. Please pass a valid API key.","status":"INVALID_ARGUMENT"}}"#,
+                FaultKind::Auth,
+            ),
+            (
+                400,
+                r#"{"error":{"code":400,"message":"The input token count (9) exceeds the maximum number of tokens allowed (8).","status":"INVALID_ARGUMENT"}}"#,
+                FaultKind::Overflow,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"input length and `max_tokens` exceed context limit: 9 + 8 > 10"}}"#,
+                FaultKind::Overflow,
+            ),
+            (
+                400,
+                r#"{"type":"error","error":{"type":"invalid_request_error","message":"Your credit balance is too low"}}"#,
+                FaultKind::Quota,
+            ),
+            (
+                413,
+                r#"{"type":"error","error":{"type":"request_too_large","message":"Request exceeds the maximum size"}}"#,
+                FaultKind::Overflow,
+            ),
+            (500, r#"{"error":"model runner has unexpectedly stopped"}"#, FaultKind::Overload),
+        ] {
+            assert_eq!(fault(status, body).kind, kind, "{body}");
+        }
+        let body = r#"{"error":{"code":429,"status":"RESOURCE_EXHAUSTED","message":"Quota exceeded",
+            "details":[{"@type":"x"},{"@type":"RetryInfo","retryDelay":"20.5s"}]}}"#;
+        let fault = fault(429, body);
+        assert_eq!(
+            (fault.kind, fault.retry_after),
+            (FaultKind::Rate, Some(Duration::from_millis(20_500)))
+        );
     }
 
     #[test]

@@ -71,6 +71,10 @@ pub struct ToolCall {
     pub tool: String,
     /// The arguments. A JSON object, or a string where what the model sent is no JSON.
     pub input: Value,
+    /// The provider's opaque proof of the thought behind the call, to be sent back unchanged to
+    /// the model that made it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub signature: Option<String>,
     pub status: ToolStatus,
     /// What the model is told, bounded.
     #[serde(default, skip_serializing_if = "String::is_empty")]

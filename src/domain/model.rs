@@ -52,6 +52,8 @@ pub struct RawCall {
     /// Empty where the model named no tool.
     pub name: String,
     pub arguments: String,
+    /// The provider's opaque proof of the thought behind the call, to be sent back with it.
+    pub signature: Option<String>,
 }
 
 /// Why a reply ended.
@@ -82,6 +84,8 @@ impl Finish {
 #[derive(Clone, Debug, PartialEq)]
 pub struct Usage {
     pub tokens: Tokens,
+    /// Micro-dollars, where the provider itself says what it charged.
+    pub cost_micros: Option<i64>,
     /// The provider's own account, to be kept.
     pub raw: Value,
 }
@@ -161,8 +165,10 @@ mod tests {
 
     #[test]
     fn a_kind_is_stored_as_its_word() {
-        assert_eq!("openai".parse(), Ok(Kind::Openai));
-        assert_eq!(Kind::Openai.to_string(), "openai");
+        for kind in Kind::ALL {
+            assert_eq!(kind.to_string().parse(), Ok(kind));
+            assert_eq!(serde_json::to_value(kind).unwrap(), kind.to_string());
+        }
         assert!("smoke-signals".parse::<Kind>().is_err());
     }
 }

@@ -12,9 +12,67 @@ use super::message::{Tokens, UnknownWord, words};
 pub enum Kind {
     /// Chat Completions.
     Openai,
+    /// Chat Completions with what `OpenRouter` adds to it.
+    Openrouter,
+    /// `Ollama`'s own chat format.
+    Ollama,
+    /// Messages.
+    Anthropic,
+    /// `generateContent`.
+    Gemini,
 }
 
-words! { Kind { Openai => "openai" } }
+words! {
+    Kind {
+        Openai => "openai", Openrouter => "openrouter", Ollama => "ollama",
+        Anthropic => "anthropic", Gemini => "gemini",
+    }
+}
+
+impl Kind {
+    /// All kinds, in the order in which people are offered them.
+    pub const ALL: [Self; 5] =
+        [Self::Openai, Self::Anthropic, Self::Gemini, Self::Openrouter, Self::Ollama];
+
+    /// What people call it.
+    pub fn name(self) -> &'static str {
+        match self {
+            Self::Openai => "OpenAI",
+            Self::Openrouter => "OpenRouter",
+            Self::Ollama => "Ollama",
+            Self::Anthropic => "Anthropic",
+            Self::Gemini => "Google Gemini",
+        }
+    }
+
+    /// The address that is meant where none is given.
+    pub fn default_url(self) -> &'static str {
+        match self {
+            Self::Openai => "https://api.openai.com/v1",
+            Self::Openrouter => "https://openrouter.ai/api/v1",
+            Self::Ollama => "http://localhost:11434",
+            Self::Anthropic => "https://api.anthropic.com",
+            Self::Gemini => "https://generativelanguage.googleapis.com",
+        }
+    }
+
+    /// Whether nobody is served there without a key. Servers of one's own, which speak the formats
+    /// of the other kinds, often want none.
+    pub fn needs_key(self) -> bool {
+        matches!(self, Self::Openrouter | Self::Anthropic | Self::Gemini)
+    }
+
+    /// What it is good for, in a sentence for who sets it up.
+    pub fn hint(self) -> &'static str {
+        match self {
+            Self::Openai => "OpenAI, and every server that speaks its Chat Completions.",
+            Self::Openrouter => "Models of many makers with one key, and what each reply cost.",
+            Self::Ollama => "Models on a machine of your own. It usually needs no key.",
+            Self::Anthropic => "Claude, through Anthropic's Messages.",
+            Self::Gemini => "Gemini, with a key of Google AI Studio.",
+        }
+    }
+}
 
 /// What is known of one model. What is not known is absent, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]

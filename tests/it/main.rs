@@ -7,6 +7,7 @@ mod api_base;
 mod cli;
 mod crash;
 mod model;
+mod model_kinds;
 mod projects;
 mod providers;
 mod rules;

@@ -5,7 +5,7 @@ use std::time::Duration;
 use forge::{
     adapters::model::{Endpoint, Kind, Limits, ModelInfo, Models, ReplyStream},
     domain::{
-        conversation::{CallIds, Exchange, Item, Request, ToolChoice, ToolSpec, items, step_items},
+        conversation::{CallIds, Exchange, Item, Request, ToolSpec, items, step_items},
         message::{Part, Role, Step, Text, Tokens, ToolCall, ToolStatus},
         model::{Delta, Fault, FaultKind, Finish, Reply, parse_arguments},
         secret::Secret,
@@ -361,10 +361,10 @@ fn asks(text: &str) -> Request {
     Request {
         model: ScriptedModel::MODELS[0].into(),
         system: "You are a test.".into(),
-        items: vec![Item::User { text: text.into() }],
+        items: vec![Item::User { text: text.into(), images: Vec::new() }],
         tools: vec![tool("write"), tool("read")],
         max_output_tokens: Some(1_000),
-        tools_allowed: ToolChoice::Auto,
+        ..Request::default()
     }
 }
 

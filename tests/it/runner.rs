@@ -11,6 +11,7 @@ use forge::{
     domain::{
         ask::Answer,
         message::{Part, Role, ToolCall, ToolStatus},
+        provider::Kind,
         session::SessionStatus,
     },
     engine::{self, asks::Answered, hub::Event, refused::Refused, sessions},
@@ -62,6 +63,39 @@ async fn a_prompt_is_answered_with_tools_in_between() {
     assert!(read.output.contains("two"), "{read:?}");
     assert_eq!(read.verdict.unwrap().action, "allow");
     assert_eq!(model.requests().len(), 3);
+}
+
+#[actix_web::test]
+async fn a_run_goes_over_every_kind_of_provider() {
+    for kind in Kind::ALL {
+        let app = TestApp::start().await;
+        let model = ScriptedModel::start().await;
+        let alice = app.person("alice").await;
+        let project = app.project(&alice, "atlas").await;
+        app.provider_of(kind, &model).await;
+        let session = app.session(&alice, &project).await;
+        std::fs::write(folder(&project).join("a.txt"), "one\n").unwrap();
+        let reads = || Script::new().think("Hm. ").call("read", json!({"path": "a.txt"}));
+        model.push(reads().call("list", json!({"path": "."})).usage(1_000, 0, 100));
+        model.push(Script::text("Done.").usage(1_000, 0, 100));
+        app.prompt(&alice, &session, "Read it").await;
+        let session = app.until(&session, SessionStatus::Idle).await;
+
+        // What must go back has gone over the database and back, at the next step and the next run.
+        model.push(Script::text("You are welcome.").usage(1_000, 0, 100));
+        app.prompt(&alice, &session, "Thank you").await;
+        let session = app.until(&session, SessionStatus::Idle).await;
+        let requests = model.requests();
+        assert_eq!(requests.len(), 3, "{kind}");
+        let wants_back = matches!(kind, Kind::Anthropic | Kind::Gemini | Kind::Openrouter);
+        for request in &requests[1..] {
+            let proof = format!("proof-{kind}-0");
+            assert_eq!(request.body.to_string().contains(&proof), wants_back, "{kind}");
+        }
+        // OpenRouter says what it charges; for the others the price of the model is known.
+        let step = if kind == Kind::Openrouter { 250_000 } else { 2_800 };
+        assert_eq!(session.summary["cost_micros"], 3 * step, "{kind}");
+    }
 }
 
 #[actix_web::test]

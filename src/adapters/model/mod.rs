@@ -1,11 +1,29 @@
 //! Asks models, whatever format their provider speaks.
 //!
-//! A kind of provider is one file: a pure function that builds a request from the one internal
-//! conversation, an incremental decoder of its stream, and a reader of its list of models. This
-//! file sends, and sorts what goes wrong.
+//! A format is one file: a pure function that builds a request from the one internal conversation,
+//! an incremental decoder of its stream, and a reader of its list of models. `OpenAI` and
+//! `OpenRouter` share one. What all have in common stands beside them: [`decoder`] cuts a stream
+//! into JSON values, [`heard`] puts a reply together, [`images`] says which images go along and
+//! [`proof`] which sealed thoughts do. [`formats`] knows which is whose; this file sends, and sorts
+//! what goes wrong.
 
+mod address;
+mod anthropic;
+mod calls;
+mod decoder;
+mod formats;
+mod gemini;
+mod heard;
+#[cfg(test)]
+mod hearing;
+mod images;
 mod list;
+mod ollama;
 mod openai;
+mod proof;
+#[cfg(test)]
+mod properties;
+mod sorted;
 mod sse;
 mod stream;
 
@@ -89,16 +107,22 @@ impl Models {
         endpoint: &Endpoint,
         request: &Request,
     ) -> Result<ReplyStream, Fault> {
-        let peer = Peer::new(endpoint, Some(&request.model));
-        let (url, body, decoder) = match endpoint.kind {
-            Kind::Openai => (
-                openai::chat_url(&endpoint.url),
-                openai::body(request),
-                Box::new(openai::Decoder::new(peer.clone())),
-            ),
-        };
+        match self.ask(endpoint, request).await {
+            Err(fault) if refuses_proofs(&fault) => {
+                // A proof may have lost its worth: with the conversation around it, for one.
+                let Some(plain) = proof::without(request) else { return Err(fault) };
+                tracing::info!(model = request.model, "a proof was refused, asking without");
+                self.ask(endpoint, &plain).await
+            }
+            asked => asked,
+        }
+    }
+
+    async fn ask(&self, endpoint: &Endpoint, request: &Request) -> Result<ReplyStream, Fault> {
+        let (kind, peer) = (endpoint.kind, Peer::new(endpoint, Some(&request.model)));
+        let url = formats::chat_url(kind, &endpoint.url, &request.model);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        let body = body.map_err(|err| {
+        let body = formats::body(kind, request).map_err(|err| {
             peer.fault(FaultKind::BadRequest)
                 .told("The conversation cannot be written as JSON. Start a new session.")
                 .quoting(&err.to_string(), &peer.asked())
@@ -107,12 +131,13 @@ impl Models {
             .client
             .post(url)
             .header(header::CONTENT_TYPE, "application/json")
-            .header(header::ACCEPT, "text/event-stream")
+            .header(header::ACCEPT, formats::accepted(kind))
             .body(body);
-        let response = self.send(&peer, authorized(endpoint, call)?).await?;
+        let response = self.send(&peer, formats::authorized(endpoint, call)?).await?;
         if is_web_page(&response) {
             return Err(web_page(&peer));
         }
+        let decoder = formats::decoder(kind, peer.clone());
         Ok(ReplyStream::new(response, decoder, peer, self.limits.idle))
     }
 
@@ -140,7 +165,7 @@ impl Models {
     }
 }
 
-/// What a kind does with the bytes of a stream.
+/// What a format does with the bytes of a stream.
 trait Decode: Send {
     /// Takes bytes, cut anywhere, and appends what they say. What was said before an error is
     /// appended too.
@@ -224,19 +249,13 @@ fn causes(err: &dyn std::error::Error) -> String {
     chain.map(ToString::to_string).collect::<Vec<_>>().join(": ")
 }
 
-fn authorized(endpoint: &Endpoint, call: RequestBuilder) -> Result<RequestBuilder, Fault> {
-    let Some(key) = &endpoint.key else { return Ok(call) };
-    let (name, value) = match endpoint.kind {
-        Kind::Openai => (header::AUTHORIZATION, format!("Bearer {}", key.expose())),
-    };
-    let mut value = header::HeaderValue::try_from(value).map_err(|_| {
-        Peer::new(endpoint, None).fault(FaultKind::Auth).told(format!(
-            "The key of {} contains characters that no key has. Enter it again.",
-            endpoint.name
-        ))
-    })?;
-    value.set_sensitive(true);
-    Ok(call.header(name, value))
+/// Whether a request was refused for the proof of a thought in it.
+fn refuses_proofs(fault: &Fault) -> bool {
+    let said = fault.provider_message.as_deref().unwrap_or_default().to_lowercase();
+    fault.kind == FaultKind::BadRequest
+        && ["signature", "thinking` blocks", "thinking blocks", "reasoning_details"]
+            .iter()
+            .any(|it| said.contains(it))
 }
 
 fn is_web_page(response: &Response) -> bool {
@@ -245,10 +264,9 @@ fn is_web_page(response: &Response) -> bool {
 }
 
 fn web_page(peer: &Peer) -> Fault {
-    peer.fault(FaultKind::NotFound).told(format!(
-        "{} answers with a web page. Check its address; it usually ends in /v1.",
-        peer.provider
-    ))
+    peer.fault(FaultKind::NotFound)
+        .told(format!("{} answers with a web page. Check its kind and its address; for OpenAI's format it usually \
+         ends in /v1.", peer.provider))
 }
 
 /// The beginning of a body.

@@ -1,58 +1,51 @@
-//! Chat Completions: the format of `OpenAI`, and of most others beside their own.
+//! Chat Completions: the format of `OpenAI`, of `OpenRouter`, and of most others beside their own.
 //!
 //! Written from the public reference of the format, and read with the liberties that servers of it
 //! are known to take.
 
-mod calls;
 mod decoder;
+mod listing;
+mod wire;
 
-use std::collections::BTreeMap;
-
-use serde::{Serialize, Serializer};
 use serde_json::{Value, json};
 use url::Url;
 
-pub(super) use self::decoder::Decoder;
-use super::ModelInfo;
-use crate::domain::conversation::{Item, Reasoning, Request, ToolChoice};
+use self::wire::{
+    Body, Cache, CalledFunction, Content, Effort as EffortField, Include, Message, Piece,
+    StreamOptions, Tool, ToolCall,
+};
+pub(super) use self::{
+    decoder::decoder,
+    listing::{models, openrouter_models},
+};
+use super::{Kind, address, images::Chosen, proof, sorted::Sorted};
+use crate::domain::conversation::{Effort, Item, Reasoning, Request, ToolChoice};
 
 const CHAT: &str = "chat/completions";
 
 /// The address that chats are sent to, from the one that a person entered: with or without a slash
 /// at the end, `/v1`, or the whole path.
-pub(super) fn chat_url(entered: &str) -> Result<Url, String> {
-    url(entered, CHAT)
+pub(super) fn chat_url(kind: Kind, entered: &str) -> Result<Url, String> {
+    url(kind, entered, CHAT)
 }
 
 /// The address of the list of models.
-pub(super) fn models_url(entered: &str) -> Result<Url, String> {
-    url(entered, "models")
+pub(super) fn models_url(kind: Kind, entered: &str) -> Result<Url, String> {
+    url(kind, entered, "models")
 }
 
-fn url(entered: &str, path: &str) -> Result<Url, String> {
-    let entered = entered.trim();
-    let mut url = Url::parse(entered)
-        .ok()
-        .filter(|it| matches!(it.scheme(), "http" | "https") && it.has_host())
-        .ok_or("The address of the provider must begin with http:// or https://.")?;
-    url.set_fragment(None);
-    let base = url.path().trim_end_matches('/');
-    let base = match base.strip_suffix(CHAT) {
-        Some(base) => base.trim_end_matches('/').to_owned(),
-        None if base.split('/').any(is_version) => base.to_owned(),
-        None => format!("{base}/v1"),
-    };
-    url.set_path(&format!("{base}/{path}"));
-    Ok(url)
+/// Where `OpenRouter` says what it knows of a key. Its list of models is open to everybody.
+pub(super) fn key_url(entered: &str) -> Result<Url, String> {
+    url(Kind::Openrouter, entered, "key")
 }
 
-/// Whether a piece of a path is a version: `v1`, `v1beta`.
-fn is_version(piece: &str) -> bool {
-    piece.strip_prefix('v').is_some_and(|it| it.starts_with(|it: char| it.is_ascii_digit()))
+fn url(kind: Kind, entered: &str, path: &str) -> Result<Url, String> {
+    let version = if kind == Kind::Openrouter { "api/v1" } else { "v1" };
+    Ok(address::versioned(address::base(entered, &[CHAT])?, version, path))
 }
 
 /// The body of a request. Its bytes up to the last message are the beginning of the next step's.
-pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
+pub(super) fn body(kind: Kind, request: &Request) -> serde_json::Result<Vec<u8>> {
     let mut tools: Vec<_> = request.tools.iter().collect();
     tools.sort_by(|one, other| one.name.cmp(&other.name));
     let mut tools: Vec<_> = tools
@@ -72,20 +65,31 @@ pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
             tool_choice = None;
         }
     }
+    let chosen = Chosen::of(kind, request);
     let mut messages = Vec::with_capacity(request.items.len() + 1);
     if !request.system.trim().is_empty() {
         messages.push(Message::System { content: &request.system });
     }
-    for item in &request.items {
-        messages_of(item, &request.model, &mut messages)?;
+    for (at, item) in request.items.iter().enumerate() {
+        messages_of(kind, request, &chosen, (at, item), &mut messages)?;
     }
-    let new_limit = takes_completion_limit(&request.model);
+    let family = Family::of(&request.model);
+    let openai = kind == Kind::Openai;
+    let new_limit = openai && family.thinks();
+    let asked = request.effort.filter(|_| request.meta.reasoning != Some(false));
     serde_json::to_vec(&Body {
         model: &request.model,
         stream: true,
         stream_options: StreamOptions { include_usage: true },
+        usage: (!openai).then_some(Include { include: true }),
         max_completion_tokens: request.max_output_tokens.filter(|_| new_limit),
         max_tokens: request.max_output_tokens.filter(|_| !new_limit),
+        temperature: request.temperature.filter(|_| !new_limit),
+        reasoning_effort: if openai { family.effort(request, !tools.is_empty()) } else { None },
+        reasoning: asked.filter(|_| !openai).map(|it| EffortField { effort: router_word(it) }),
+        // Of what it serves, only Anthropic's models want to be told.
+        cache_control: (kind == Kind::Openrouter && request.model.starts_with("anthropic/"))
+            .then_some(Cache { kind: "ephemeral" }),
         tools,
         messages,
         tool_choice,
@@ -93,12 +97,16 @@ pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
 }
 
 fn messages_of<'a>(
-    item: &'a Item,
-    model: &str,
+    kind: Kind,
+    request: &Request,
+    chosen: &Chosen,
+    (at, item): (usize, &'a Item),
     messages: &mut Vec<Message<'a>>,
 ) -> serde_json::Result<()> {
     match item {
-        Item::User { text } => messages.push(Message::User { content: text }),
+        Item::User { text, images } => {
+            messages.push(Message::User { content: content(chosen, at, text, images) });
+        }
         Item::Assistant { text, reasoning, calls } => {
             let mut tool_calls = Vec::with_capacity(calls.len());
             for call in calls {
@@ -106,12 +114,19 @@ fn messages_of<'a>(
                 let function = CalledFunction { name: &call.name, arguments };
                 tool_calls.push(ToolCall { id: &call.id, kind: "function", function });
             }
-            let replayed = reasoning
-                .as_ref()
-                .filter(|it| !tool_calls.is_empty() && wants_reasoning_back(it, model));
+            let reasoning = reasoning.as_ref();
+            let details = reasoning
+                .filter(|_| kind == Kind::Openrouter)
+                .and_then(|it| proof::json_of_thought(kind, &request.model, it));
+            let read_back = reasoning
+                .filter(|_| details.is_none() && !tool_calls.is_empty())
+                .filter(|it| wants_reasoning_back(it, &request.model))
+                .map(|it| it.text.as_str());
             messages.push(Message::Assistant {
                 content: Some(text.as_str()).filter(|it| !it.is_empty()),
-                reasoning_content: replayed.map(|it| it.text.as_str()),
+                reasoning_content: read_back.filter(|_| kind == Kind::Openai),
+                reasoning: read_back.filter(|_| kind == Kind::Openrouter),
+                reasoning_details: details,
                 tool_calls,
             });
         }
@@ -122,6 +137,23 @@ fn messages_of<'a>(
     Ok(())
 }
 
+fn content<'a>(
+    chosen: &Chosen,
+    at: usize,
+    text: &'a str,
+    images: &'a [crate::domain::conversation::Image],
+) -> Content<'a> {
+    if images.is_empty() {
+        return Content::Text(text);
+    }
+    let mut pieces: Vec<_> = chosen.images(at, images).map(Piece::image).collect();
+    let note = chosen.note(at).map(str::to_owned);
+    let text = Some(text).filter(|it| !it.trim().is_empty());
+    pieces.extend(text.map(|it| Piece::Text { text: it.into() }));
+    pieces.extend(note.map(|it| Piece::Text { text: it.into() }));
+    Content::Pieces(pieces)
+}
+
 /// `DeepSeek`'s models want to read what they thought before they called a tool; others refuse the
 /// field.
 fn wants_reasoning_back(reasoning: &Reasoning, model: &str) -> bool {
@@ -130,137 +162,72 @@ fn wants_reasoning_back(reasoning: &Reasoning, model: &str) -> bool {
         && model.to_ascii_lowercase().contains("deepseek")
 }
 
-/// `OpenAI`'s reasoning models refuse `max_tokens`; other servers know nothing else.
-fn takes_completion_limit(model: &str) -> bool {
-    let model = model.rsplit('/').next().unwrap_or(model);
-    let number = |text: &str| {
-        let digits = text.bytes().take_while(u8::is_ascii_digit).count();
-        text[..digits].parse::<u32>().ok()
-    };
-    model.strip_prefix("gpt-").and_then(number).is_some_and(|it| it >= 5)
-        || model.strip_prefix('o').and_then(number).is_some()
-}
-
-/// The models of a listing, or `None` where it is none.
-pub(super) fn models(list: &Value) -> Option<Vec<ModelInfo>> {
-    let models = list.get("data").or_else(|| list.get("models")).unwrap_or(list).as_array()?;
-    Some(models.iter().filter_map(model).collect())
-}
-
-fn model(it: &Value) -> Option<ModelInfo> {
-    let text = |name: &str| it.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
-    let number = |names: &[&str]| {
-        names.iter().find_map(|name| it.get(name)?.as_u64()).filter(|number| *number > 0)
-    };
-    let can = |name: &str| it.get("capabilities")?.get(name)?.as_bool();
-    let id = text("id").or_else(|| text("name"))?;
-    Some(ModelInfo {
-        name: text("display_name").or_else(|| text("name")).unwrap_or(id).to_owned(),
-        context: number(&[
-            "context_length",
-            "context_window",
-            "max_model_len",
-            "max_context_length",
-        ]),
-        output_limit: number(&["max_completion_tokens", "max_output_tokens"]),
-        tools: can("function_calling"),
-        images: can("vision"),
-        ..ModelInfo::named(id)
-    })
-}
-
-#[derive(Serialize)]
-struct Body<'a> {
-    model: &'a str,
-    stream: bool,
-    stream_options: StreamOptions,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_completion_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    max_tokens: Option<u32>,
-    #[serde(skip_serializing_if = "Vec::is_empty")]
-    tools: Vec<Tool<'a>>,
-    messages: Vec<Message<'a>>,
-    /// Behind the messages, because it changes at the last step.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    tool_choice: Option<&'static str>,
-}
-
-#[derive(Serialize)]
-struct StreamOptions {
-    include_usage: bool,
-}
-
-#[derive(Serialize)]
-struct Tool<'a> {
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: Function<'a>,
-}
-
-#[derive(Serialize)]
-struct Function<'a> {
-    name: &'a str,
-    description: &'a str,
-    parameters: Sorted<'a>,
-}
-
-impl<'a> Tool<'a> {
-    fn new(name: &'a str, description: &'a str, parameters: Sorted<'a>) -> Self {
-        Self { kind: "function", function: Function { name, description, parameters } }
+fn router_word(effort: Effort) -> &'static str {
+    match effort {
+        Effort::Off => "none",
+        Effort::Low => "low",
+        Effort::Medium => "medium",
+        Effort::High => "high",
     }
 }
 
-#[derive(Serialize)]
-#[serde(tag = "role", rename_all = "lowercase")]
-enum Message<'a> {
-    System {
-        content: &'a str,
-    },
-    User {
-        content: &'a str,
-    },
-    Assistant {
-        content: Option<&'a str>,
-        #[serde(skip_serializing_if = "Option::is_none")]
-        reasoning_content: Option<&'a str>,
-        #[serde(skip_serializing_if = "Vec::is_empty")]
-        tool_calls: Vec<ToolCall<'a>>,
-    },
-    Tool {
-        tool_call_id: &'a str,
-        content: &'a str,
-    },
+/// Which of `OpenAI`'s models a name is, for what these take differs.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+enum Family {
+    /// `o1` and those after it.
+    O,
+    /// `gpt-5` and those after it, with the number behind the point.
+    Gpt(u32, u32),
+    Other,
 }
 
-#[derive(Serialize)]
-struct ToolCall<'a> {
-    id: &'a str,
-    #[serde(rename = "type")]
-    kind: &'static str,
-    function: CalledFunction<'a>,
-}
-
-#[derive(Serialize)]
-struct CalledFunction<'a> {
-    name: &'a str,
-    arguments: String,
-}
-
-/// A value that is written with its keys in order, however a database gave them back.
-struct Sorted<'a>(&'a Value);
-
-impl Serialize for Sorted<'_> {
-    fn serialize<S: Serializer>(&self, serializer: S) -> Result<S::Ok, S::Error> {
-        match self.0 {
-            Value::Object(fields) => {
-                let fields: BTreeMap<_, _> = fields.iter().map(|(k, v)| (k, Sorted(v))).collect();
-                serializer.collect_map(fields)
-            }
-            Value::Array(values) => serializer.collect_seq(values.iter().map(Sorted)),
-            plain => plain.serialize(serializer),
+impl Family {
+    fn of(model: &str) -> Self {
+        let model = model.rsplit('/').next().unwrap_or(model);
+        let number = |text: &str| {
+            let digits = text.bytes().take_while(u8::is_ascii_digit).count();
+            text[..digits].parse::<u32>().ok()
+        };
+        if let Some(version) = model.strip_prefix("gpt-") {
+            let minor = version.split_once('.').and_then(|(_, it)| number(it)).unwrap_or(0);
+            return number(version)
+                .filter(|it| *it >= 5)
+                .map_or(Self::Other, |major| Self::Gpt(major, minor));
         }
+        model.strip_prefix('o').and_then(number).map_or(Self::Other, |_| Self::O)
     }
+
+    /// Whether it thinks. Those that do refuse `max_tokens` and a temperature; other servers know
+    /// nothing else.
+    fn thinks(self) -> bool {
+        self != Self::Other
+    }
+
+    fn effort(self, request: &Request, with_tools: bool) -> Option<&'static str> {
+        // From here on Chat Completions takes tools only from a model that does not think.
+        let silent = matches!(self, Self::Gpt(major, minor) if (major, minor) >= (5, 4));
+        if silent && with_tools {
+            return Some("none");
+        }
+        if !self.thinks() && request.meta.reasoning != Some(true) {
+            return None;
+        }
+        Some(match request.effort? {
+            Effort::Off => match self {
+                Self::Gpt(5, 0) => "minimal",
+                Self::Gpt(..) => "none",
+                Self::O | Self::Other => "low",
+            },
+            Effort::Low => "low",
+            Effort::Medium => "medium",
+            Effort::High => "high",
+        })
+    }
+}
+
+/// A text of a value, where it says anything.
+fn text<'a>(value: &'a Value, name: &str) -> Option<&'a str> {
+    value.get(name)?.as_str().filter(|it| !it.is_empty())
 }
 
 #[cfg(test)]

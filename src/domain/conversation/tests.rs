@@ -20,7 +20,7 @@ fn each_step_is_an_assistant_item_and_its_results() {
         step(),
     ];
     let expected = [
-        Item::User { text: "hello".into() },
+        Item::user("hello", Vec::new()).unwrap(),
         Item::Assistant {
             text: "Reading.".into(),
             reasoning: Some(Reasoning {
@@ -29,8 +29,18 @@ fn each_step_is_an_assistant_item_and_its_results() {
                 model: "m".into(),
             }),
             calls: vec![
-                Call { id: "c1".into(), name: "read".into(), arguments: json!({"path": "a"}) },
-                Call { id: "c2".into(), name: "read".into(), arguments: json!({"path": "b"}) },
+                Call {
+                    id: "c1".into(),
+                    name: "read".into(),
+                    arguments: json!({"path": "a"}),
+                    signature: None,
+                },
+                Call {
+                    id: "c2".into(),
+                    name: "read".into(),
+                    arguments: json!({"path": "b"}),
+                    signature: None,
+                },
             ],
         },
         Item::Results(vec![result("c1", "read", "one", true), result("c2", "read", "two", true)]),
@@ -123,6 +133,21 @@ fn a_huge_output_keeps_its_head_and_tail() {
     assert!(result.output.starts_with("head") && result.output.ends_with("tail"));
 }
 
+#[test]
+fn the_proof_of_a_call_stays_with_it_as_long_as_it_is_sent_as_it_was_made() {
+    let signed = |input: Value| {
+        let signature = Some("sig".to_owned());
+        let call = ToolCall { call_id: "c".into(), input, signature, ..ToolCall::default() };
+        match items(&[assistant(&[Part::Tool(Box::new(call))])]).swap_remove(0) {
+            Item::Assistant { calls, .. } => calls[0].signature.clone(),
+            other => panic!("{other:?}"),
+        }
+    };
+    let expected = Signature { text: "sig".into(), model: "m".into() };
+    assert_eq!(signed(json!({"path": "a"})), Some(expected));
+    assert_eq!(signed(json!("{\"path")), None);
+}
+
 proptest! {
     #[test]
     fn whatever_is_stored_becomes_a_legal_conversation(history in history()) {
@@ -131,7 +156,7 @@ proptest! {
         let mut open: Vec<Call> = Vec::new();
         for item in &items {
             match item {
-                Item::User { text } => {
+                Item::User { text, .. } => {
                     prop_assert!(open.is_empty());
                     prop_assert!(!text.trim().is_empty());
                 }

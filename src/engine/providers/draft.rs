@@ -75,10 +75,11 @@ impl Draft {
     /// Checks all fields at once. `hint` is how the present key ends.
     pub(super) fn check(self, hint: Option<&str>) -> Result<Change, Fields> {
         let mut wrong = Fields::new();
+        let kind = noted(&mut wrong, "kind", self.kind.map(|it| kind(&it)));
         let change = Change {
             name: noted(&mut wrong, "name", self.name.map(|it| name(&it))),
-            kind: noted(&mut wrong, "kind", self.kind.map(|it| kind(&it))),
-            url: noted(&mut wrong, "url", self.url.map(|it| url(&it))),
+            kind,
+            url: noted(&mut wrong, "url", self.url.map(|it| url(&it, kind))),
             key: noted(&mut wrong, "key", self.key.map(|it| key(&it, hint)))
                 .unwrap_or(KeyChange::Keep),
             models: noted(&mut wrong, "models", self.models.map(models)),
@@ -111,15 +112,20 @@ fn name(entered: &str) -> Result<String, String> {
 }
 
 fn kind(entered: &str) -> Result<Kind, String> {
-    entered.trim().parse().map_err(|_| "Choose a kind: openai.".into())
+    entered.trim().parse().map_err(|_| {
+        let words = Kind::ALL.map(|it| it.to_string());
+        format!("Choose a kind: {}.", words.join(", "))
+    })
 }
 
-/// An address as it was entered. The adapter joins it with its paths, with or without a slash or
-/// `/v1` at the end.
-fn url(entered: &str) -> Result<String, String> {
+/// An address as it was entered; nothing stands for the usual one of the kind. The adapter joins it
+/// with its paths, with or without a slash or `/v1` at the end.
+fn url(entered: &str, kind: Option<Kind>) -> Result<String, String> {
     let entered = entered.trim();
     if entered.is_empty() {
-        return Err("Give the address, such as https://api.openai.com/v1.".into());
+        return kind
+            .map(|kind| kind.default_url().to_owned())
+            .ok_or("Give the address, such as https://api.openai.com/v1.".into());
     }
     if entered.chars().count() > MAX_URL {
         return Err(format!("Keep the address under {} characters.", MAX_URL + 1));
@@ -240,7 +246,7 @@ mod tests {
             " http://127.0.0.1:11434/v1 ",
             "http://[::1]:8080",
         ] {
-            assert_eq!(url(good), Ok(good.trim().to_owned()));
+            assert_eq!(url(good, None), Ok(good.trim().to_owned()));
         }
     }
 
@@ -259,9 +265,17 @@ mod tests {
             ("https://x.exa\nmple", "invisible"),
             (&format!("https://{}.example", "x".repeat(MAX_URL)), "under"),
         ] {
-            let err = url(bad).unwrap_err();
+            let err = url(bad, None).unwrap_err();
             assert!(err.contains(says), "{bad:?}: {err}");
             assert!(!err.contains("secret"), "{err}");
+        }
+    }
+
+    #[test]
+    fn no_address_is_the_usual_one_of_the_kind() {
+        for kind in Kind::ALL {
+            let usual = url(" ", Some(kind)).unwrap();
+            assert_eq!(url(&usual, None), Ok(usual), "{kind}");
         }
     }
 

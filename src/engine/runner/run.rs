@@ -127,8 +127,8 @@ pub(super) async fn run(
             system: system_prompt::build(&session, &project).await,
             items: Vec::new(),
             tools: tool_specs(),
-            max_output_tokens: None,
-            tools_allowed: ToolChoice::Auto,
+            meta: meta.clone(),
+            ..Request::default()
         },
         ids: CallIds::default(),
         summary: summary_of(&session.summary),

@@ -214,11 +214,12 @@ impl Run {
         for draft in drafts {
             self.teller.withdraw(draft.row.id);
         }
+        let charged = reply.usage.as_ref().and_then(|usage| usage.cost_micros);
         let usage = reply.usage.map(|usage| usage.tokens);
         let tokens = usage.unwrap_or_else(|| self.estimate());
         let step = Step {
             tokens,
-            cost_micros: self.meta.cost(&tokens),
+            cost_micros: charged.or_else(|| self.meta.cost(&tokens)),
             finish_reason: reply.finish.as_str().to_owned(),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
@@ -358,7 +359,12 @@ fn take(drafts: &mut Vec<Draft>, kind: DraftKind) -> Option<PartRow> {
 
 /// Reads what a model sent as a call. What cannot be run has its error already.
 fn read_call(raw: RawCall, cut: bool) -> ToolCall {
-    let mut call = ToolCall { call_id: raw.id, tool: raw.name, ..ToolCall::default() };
+    let mut call = ToolCall {
+        call_id: raw.id,
+        tool: raw.name,
+        signature: raw.signature,
+        ..ToolCall::default()
+    };
     let error = match parse_arguments(&raw.arguments) {
         Ok(input) if !cut => {
             call.input = input;

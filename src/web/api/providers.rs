@@ -95,10 +95,11 @@ pub struct Model {
 pub struct ProviderToCreate {
     #[schema(min_length = 1, max_length = 80)]
     name: String,
-    /// `openai`: Chat Completions, as many servers speak them
+    /// Which format it speaks: `openai` Chat Completions, as many servers do, `openrouter` the same
+    /// with its additions, `anthropic` Messages, `gemini` generateContent, `ollama` its own
     #[schema(value_type = Kind)]
     kind: String,
-    /// With or without `/v1` at the end
+    /// With or without `/v1` at the end; empty stands for the kind's usual address
     #[schema(max_length = 500)]
     url: String,
     /// Kept sealed; no answer has it
@@ -172,7 +173,7 @@ pub struct Listing {
 
 impl PartialSchema for Kind {
     fn schema() -> RefOr<Schema> {
-        words(["openai"])
+        words(["openai", "openrouter", "ollama", "anthropic", "gemini"])
     }
 }
 

@@ -68,6 +68,9 @@ pub(super) struct FormPanel {
     path: String,
     title: String,
     name: String,
+    /// The word for the kind that is chosen.
+    kind: String,
+    kinds: [Kind; 5],
     url: String,
     has_key: bool,
     /// Stands where the key would.
@@ -145,9 +148,7 @@ impl Item {
         Self {
             id: provider.id,
             name: provider.name.clone(),
-            kind: match provider.kind {
-                Kind::Openai => "OpenAI",
-            },
+            kind: provider.kind.name(),
             models: match count {
                 1 => "1 model in use".to_owned(),
                 count => format!("{count} models in use"),
@@ -175,6 +176,8 @@ impl FormPanel {
             path: "/providers".into(),
             title: "New provider".into(),
             name: String::new(),
+            kind: Kind::ALL[0].to_string(),
+            kinds: Kind::ALL,
             url: String::new(),
             has_key: false,
             key_shown: String::new(),
@@ -191,6 +194,7 @@ impl FormPanel {
             path: format!("/providers/{}", provider.id),
             title: provider.name.clone(),
             name: provider.name.clone(),
+            kind: provider.kind.to_string(),
             url: provider.url.clone(),
             has_key: provider.key.is_some(),
             key_shown: match (&provider.key, &provider.key_hint) {
@@ -207,6 +211,7 @@ impl FormPanel {
     pub fn entered(mut self, entered: &Entered, errors: Fields) -> Self {
         let shorten = |text: &str| text.chars().take(1_000).collect::<String>();
         self.name = shorten(&entered.name);
+        self.kind = shorten(&entered.kind);
         self.url = shorten(&entered.url);
         self.model = shorten(&entered.model);
         self.errors = errors;

@@ -1,6 +1,9 @@
 //! The pages: list, form, models.
 
-use forge::engine::providers::{chosen, known};
+use forge::{
+    domain::provider::Kind,
+    engine::providers::{chosen, known},
+};
 
 use super::{
     add, add_scripted,
@@ -27,6 +30,28 @@ async fn an_empty_page_says_how_to_begin_and_a_new_provider_follows() {
     assert!(!page.body.contains("sk-0123"));
     let list = alice.get("/providers").await.assert_ok();
     assert!(list.body.contains("Scripted") && !list.body.contains("No provider yet"));
+}
+
+#[actix_web::test]
+async fn every_kind_is_offered_and_an_empty_address_is_its_usual_one() {
+    let app = TestApp::start().await;
+    let alice = app.admin("alice").await;
+
+    let page = alice.get("/providers/new").await.assert_ok().body;
+    for kind in Kind::ALL {
+        assert!(page.contains(&format!("<option value=\"{kind}\"")), "{kind}");
+        assert!(page.contains(kind.default_url()) && page.contains(kind.name()), "{kind}");
+        let word = kind.to_string();
+        let form = [("name", word.as_str()), ("kind", word.as_str()), ("url", " ")];
+        let answer = alice.post("/providers", &form).await.assert_status(303);
+        let path = answer.headers["location"].to_str().unwrap().to_owned();
+        let shown = alice.get(&path).await.assert_ok().body;
+        assert!(shown.contains(&format!("<option value=\"{kind}\" selected>")), "{kind}");
+        assert_eq!(value(&shown, "p-url"), kind.default_url());
+    }
+    let mut kinds: Vec<_> = stored(&app, &alice).await.iter().map(|it| it.kind).collect();
+    kinds.sort_by_key(|kind| Kind::ALL.iter().position(|it| it == kind));
+    assert_eq!(kinds, Kind::ALL);
 }
 
 #[actix_web::test]

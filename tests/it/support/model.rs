@@ -1,4 +1,5 @@
-//! A provider of models for tests: a real HTTP server that answers Chat Completions from a script.
+//! A provider of models for tests: a real HTTP server that answers from a script, in each format
+//! that is spoken with providers, by the path that it is asked at.
 //!
 //! It checks every request strictly against the public format, so that a conversation that a real
 //! provider would refuse is refused here too, and fails the test when the server is dropped. It
@@ -8,8 +9,12 @@
 // Named, so that they are found also where this file is included by its path.
 #[path = "model/check.rs"]
 mod check;
+#[path = "model/dialect.rs"]
+mod dialect;
 #[path = "model/http.rs"]
 mod http;
+#[path = "model/lists.rs"]
+mod lists;
 #[path = "model/script.rs"]
 mod script;
 
@@ -23,7 +28,10 @@ use std::{
 use serde_json::{Value, json};
 use tokio::{net::TcpListener, sync::Notify, task::JoinHandle, time::timeout};
 
-pub use self::script::{Gate, Script};
+pub use self::{
+    dialect::Dialect,
+    script::{Gate, Script},
+};
 
 /// How long anything is waited for.
 const LIMIT: Duration = Duration::from_secs(10);
@@ -38,6 +46,7 @@ pub struct ScriptedModel {
 /// A request as it came.
 #[derive(Clone, Debug)]
 pub struct Recorded {
+    pub dialect: Dialect,
     pub body: Value,
     /// The bytes of the body.
     pub raw: Vec<u8>,
@@ -98,6 +107,11 @@ impl ScriptedModel {
     /// The address that a provider is set up with.
     pub fn url(&self) -> String {
         format!("http://{}/v1", self.address)
+    }
+
+    /// The address without a path, as a provider of any kind can be set up with.
+    pub fn origin(&self) -> String {
+        format!("http://{}", self.address)
     }
 
     /// Answers the next request that is not yet provided for.
@@ -177,15 +191,22 @@ impl Shared {
     }
 
     /// Notes a chat and decides on its answer.
-    fn hear(&self, headers: Vec<(String, String)>, raw: Vec<u8>) -> (usize, Script) {
-        let body = serde_json::from_slice(&raw).unwrap_or(Value::Null);
-        let violations = check::violations(&headers, &body);
+    fn hear(
+        &self,
+        (dialect, model): (Dialect, Option<String>),
+        headers: Vec<(String, String)>,
+        raw: Vec<u8>,
+    ) -> (usize, Script) {
+        let body: Value = serde_json::from_slice(&raw).unwrap_or(Value::Null);
+        let model = model.or_else(|| Some(body["model"].as_str()?.to_owned())).unwrap_or_default();
+        let mut violations = dialect.violations(&headers);
+        violations.extend(check::violations(dialect.word(), &model, &body));
         let mut state = self.state();
         let script = match state.queue.pop_front() {
             _ if !violations.is_empty() => {
-                let error = json!({"message": violations[0], "type": "invalid_request_error"});
+                let error = dialect.error(&violations[0]);
                 state.violations.extend(violations);
-                Script::fault(400, json!({ "error": error }))
+                Script::fault(400, error)
             }
             Some(script) => script,
             None => match state.fallback.as_ref().map(|answer| answer(&body)) {
@@ -197,7 +218,7 @@ impl Shared {
             },
         };
         let outcome = Outcome::Answering;
-        state.requests.push(Recorded { body, raw, headers, outcome });
+        state.requests.push(Recorded { dialect, body, raw, headers, outcome });
         let number = state.requests.len() - 1;
         drop(state);
         self.changed.notify_waiters();

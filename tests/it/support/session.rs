@@ -48,6 +48,11 @@ impl TestApp {
 
     /// A provider for everybody, with one model whose price is known.
     pub async fn provider(&self, model: &ScriptedModel) -> Provider {
+        self.provider_of(Kind::Openai, model).await
+    }
+
+    /// The same, of any kind.
+    pub async fn provider_of(&self, kind: Kind, model: &ScriptedModel) -> Provider {
         let now = self.app.clock.now();
         let id = ProviderId::mint(now, self.app.entropy.as_ref());
         let meta = ModelMeta {
@@ -61,8 +66,8 @@ impl TestApp {
             id,
             owner_id: None,
             name: "Scripted".into(),
-            url: model.url(),
-            kind: Kind::Openai,
+            url: model.origin(),
+            kind,
             key: Some(
                 self.app.engine.vault.seal(&format!("provider:{id}"), ScriptedModel::KEY).unwrap(),
             ),

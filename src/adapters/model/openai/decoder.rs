@@ -1,328 +1,154 @@
-//! Reads a streamed reply, in bytes that are cut anywhere.
+//! Reads a streamed reply of Chat Completions.
 
-use std::collections::VecDeque;
+use std::{borrow::Cow, collections::VecDeque};
 
-use serde_json::Value;
+use serde_json::{Value, json};
 
 use super::{
     super::{
-        Decode, Peer, Progress,
-        sse::{Line, Lines, MAX_LINE, TooLong},
+        Decode, Kind, Peer,
+        calls::Piece,
+        decoder::{Decoder, Format, Frame},
+        heard::{Heard, MAX_TEXT, Stop, number, other_finish},
+        proof,
     },
-    calls::Calls,
+    text,
 };
 use crate::domain::{
     message::Tokens,
-    model::{Answer, Delta, Fault, FaultKind, Finish, Reply, Thought, Usage, classify},
+    model::{Delta, Finish},
 };
 
-/// The most bytes of text, and of reasoning; a reply that is longer is ended here as one that
-/// reached its limit.
-const MAX_TEXT: usize = 4 * 1_024 * 1_024;
-
-/// The longest account of a provider that is kept.
-const MAX_USAGE: usize = 4_096;
-
-/// See [`Decode`].
-pub struct Decoder {
-    lines: Lines,
-    heard: Heard,
+/// A decoder of this format.
+pub(in super::super) fn decoder(kind: Kind, peer: Peer) -> Box<dyn Decode> {
+    let chat = Chat { kind, details: Vec::new(), bytes: 0 };
+    Box::new(Decoder::new(peer, Frame::Events, chat))
 }
 
-impl Decoder {
-    pub fn new(peer: Peer) -> Self {
-        Self { lines: Lines::default(), heard: Heard::new(peer) }
-    }
+struct Chat {
+    kind: Kind,
+    /// What `OpenRouter` wants back of a thought: pieces, of which some are sealed.
+    details: Vec<Value>,
+    bytes: usize,
 }
 
-impl Decode for Decoder {
-    fn push(&mut self, bytes: &[u8], said: &mut VecDeque<Delta>) -> Result<(), Fault> {
-        if self.heard.done {
-            return Ok(());
-        }
-        let Self { lines, heard } = self;
-        match lines.push(bytes, |line| heard.line(&line, said)) {
-            Ok(()) | Err(Stop::Done) => Ok(()),
-            Err(stop) => Err(heard.fault(stop)),
-        }
-    }
-
-    fn progress(&self) -> Progress {
-        match (self.heard.done, &self.heard.finish) {
-            (true, _) => Progress::Done,
-            (false, Some(_)) => Progress::Said,
-            (false, None) => Progress::Open,
-        }
-    }
-
-    fn end(&mut self, said: &mut VecDeque<Delta>) -> Result<(), Fault> {
-        let Self { lines, heard } = self;
-        let last = match lines.last() {
-            Some(line) if !heard.done => heard.line(&line, said),
-            _ => Ok(()),
-        };
-        match last.and_then(|()| heard.end(said)) {
-            Ok(()) | Err(Stop::Done) => heard.check(),
-            Err(stop) => Err(heard.fault(stop)),
-        }
-    }
-
-    fn reply(self: Box<Self>) -> Reply {
-        let heard = self.heard;
-        let calls = heard.calls.into_raw();
-        let finish = match heard.finish {
-            None | Some(Finish::Stop) if !calls.is_empty() => Finish::ToolCalls,
-            finish => finish.unwrap_or(Finish::Stop),
-        };
-        let thought = Thought { text: heard.reasoning, signature: None };
-        Reply {
-            text: heard.text,
-            reasoning: (!thought.text.is_empty()).then_some(thought),
-            calls,
-            finish,
-            usage: heard.usage,
-        }
-    }
-}
-
-/// Why no more lines are read.
-enum Stop {
-    Done,
-    TooLong,
-    NoJson,
-    Error(Value),
-}
-
-impl From<TooLong> for Stop {
-    fn from(TooLong: TooLong) -> Self {
-        Self::TooLong
-    }
-}
-
-/// What was heard so far.
-struct Heard {
-    peer: Peer,
-    text: String,
-    reasoning: String,
-    calls: Calls,
-    finish: Option<Finish>,
-    usage: Option<Usage>,
-    done: bool,
-    /// The data of the event that is being read, where it was no JSON line by line.
-    data: Vec<u8>,
-    event_is_error: bool,
-    /// The beginning of a body that is no stream of events.
-    foreign: Vec<u8>,
-}
-
-impl Heard {
-    fn new(peer: Peer) -> Self {
-        Self {
-            peer,
-            text: String::new(),
-            reasoning: String::new(),
-            calls: Calls::default(),
-            finish: None,
-            usage: None,
-            done: false,
-            data: Vec::new(),
-            event_is_error: false,
-            foreign: Vec::new(),
-        }
-    }
-
-    fn line(&mut self, line: &Line<'_>, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        match *line {
-            Line::Data(data) if self.data.is_empty() => {
-                let trimmed = data.trim_ascii();
-                match trimmed {
-                    b"" => Ok(()),
-                    b"[DONE]" => self.stop(),
-                    // Not only at the blank line that ends the event: that may come much later.
-                    _ => match json(trimmed) {
-                        Some(chunk) => self.chunk(&chunk, said),
-                        None => self.keep(data),
-                    },
-                }
-            }
-            Line::Data(data) => self.keep(data),
-            Line::Event(name) => {
-                self.event_is_error = name == b"error";
-                Ok(())
-            }
-            Line::Blank => {
-                let event = self.event(said);
-                self.event_is_error = false;
-                event
-            }
-            Line::Ignored => Ok(()),
-            Line::Foreign(line) => {
-                if self.foreign.len() + line.len() > MAX_LINE {
-                    return Err(Stop::TooLong);
-                }
-                self.foreign.extend_from_slice(line);
-                self.foreign.push(b'\n');
-                Ok(())
-            }
-        }
-    }
-
-    fn keep(&mut self, data: &[u8]) -> Result<(), Stop> {
-        if self.data.len() + data.len() > MAX_LINE {
-            return Err(Stop::TooLong);
-        }
-        self.data.extend_from_slice(data);
-        self.data.push(b'\n');
-        Ok(())
-    }
-
-    /// An event whose data went over several lines.
-    fn event(&mut self, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        let data = std::mem::take(&mut self.data);
-        if data.is_empty() {
-            return Ok(());
-        }
-        match json(&data) {
-            Some(chunk) => self.chunk(&chunk, said),
-            None if self.event_is_error => {
-                Err(Stop::Error(String::from_utf8_lossy(&data).into_owned().into()))
-            }
-            None => Err(Stop::NoJson),
-        }
-    }
-
-    /// What is left when nothing more comes: an open event, or a body that is no stream.
-    fn end(&mut self, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        self.event(said)?;
-        match json(&std::mem::take(&mut self.foreign)) {
-            Some(body) => self.chunk(&body, said),
-            None => Ok(()),
-        }
-    }
-
-    fn chunk(&mut self, chunk: &Value, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        let error = chunk.get("error").filter(|it| !it.is_null());
-        if error.is_some() || self.event_is_error {
-            return Err(Stop::Error(chunk.clone()));
-        }
-        self.account(chunk.get("usage"));
-        self.account(chunk.get("x_groq").and_then(|it| it.get("usage")));
+impl Format for Chat {
+    fn chunk(
+        &mut self,
+        chunk: &Value,
+        heard: &mut Heard,
+        said: &mut VecDeque<Delta>,
+    ) -> Result<(), Stop> {
+        account(chunk.get("usage"), heard);
+        account(chunk.get("x_groq").and_then(|it| it.get("usage")), heard);
         let choices = chunk.get("choices").and_then(Value::as_array);
         let first = |it: &&Value| it.get("index").and_then(Value::as_u64).unwrap_or(0) == 0;
         for choice in choices.into_iter().flatten().filter(first) {
-            self.account(choice.get("usage"));
+            account(choice.get("usage"), heard);
+            let error = choice.get("error").filter(|it| it.is_object());
+            if let Some(error) = error {
+                return Err(Stop::Error(json!({ "error": error })));
+            }
             let delta = ["delta", "message"].iter().find_map(|name| choice.get(name));
             if let Some(delta) = delta.filter(|it| it.is_object()) {
-                self.delta(delta, said)?;
+                self.delta(delta, heard, said)?;
             }
-            match choice.get("finish_reason").and_then(Value::as_str) {
-                None | Some("") => {}
-                Some(reason) => self.finish = Some(finish(reason)),
+            match text(choice, "finish_reason") {
+                None => {}
+                Some("error") => {
+                    return Err(Stop::Error(json!({ "error": "The reply ended with an error." })));
+                }
+                Some(reason) => heard.finish = Some(finish(reason)),
             }
         }
         Ok(())
     }
 
-    fn delta(&mut self, delta: &Value, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        let text = |name: &str| delta.get(name).and_then(Value::as_str).filter(|it| !it.is_empty());
-        // Some servers write the same thought under both names.
-        if let Some(more) = text("reasoning_content").or_else(|| text("reasoning")) {
-            self.think(more, said)?;
+    fn signature(&mut self) -> Option<String> {
+        let details = std::mem::take(&mut self.details);
+        (!details.is_empty()).then(|| proof::bound(self.kind, &Value::Array(details).to_string()))
+    }
+}
+
+impl Chat {
+    fn delta(
+        &mut self,
+        delta: &Value,
+        heard: &mut Heard,
+        said: &mut VecDeque<Delta>,
+    ) -> Result<(), Stop> {
+        let details = delta.get("reasoning_details").and_then(Value::as_array);
+        let details = details.filter(|_| self.kind == Kind::Openrouter);
+        for detail in details.into_iter().flatten().filter(|it| it.is_object()) {
+            self.detail(detail, heard)?;
         }
-        if let Some(more) = text("content").or_else(|| text("refusal")) {
-            self.say(more, said)?;
+        // Some servers write the same thought under both names.
+        if let Some(more) = text(delta, "reasoning_content").or_else(|| text(delta, "reasoning")) {
+            heard.think(more, said)?;
+        } else {
+            for detail in details.into_iter().flatten() {
+                let more = text(detail, "text").or_else(|| text(detail, "summary"));
+                heard.think(more.unwrap_or_default(), said)?;
+            }
+        }
+        if let Some(more) = text(delta, "content").or_else(|| text(delta, "refusal")) {
+            heard.say(more, said)?;
         }
         for piece in delta.get("content").and_then(Value::as_array).into_iter().flatten() {
-            if let Some(more) = piece.get("text").and_then(Value::as_str) {
-                self.say(more, said)?;
-            }
+            heard.say(text(piece, "text").unwrap_or_default(), said)?;
             for thought in piece.get("thinking").and_then(Value::as_array).into_iter().flatten() {
-                if let Some(more) = thought.get("text").and_then(Value::as_str) {
-                    self.think(more, said)?;
-                }
+                heard.think(text(thought, "text").unwrap_or_default(), said)?;
             }
         }
         let calls = delta.get("tool_calls").and_then(Value::as_array);
         for call in calls.into_iter().flatten() {
-            if self.calls.add(call, said).is_err() {
-                return self.cut();
-            }
+            let nothing = Value::Null;
+            let function = call.get("function").unwrap_or(&nothing);
+            let arguments = match function.get("arguments") {
+                Some(object @ Value::Object(_)) => Cow::Owned(object.to_string()),
+                _ => Cow::Borrowed(text(function, "arguments").unwrap_or_default()),
+            };
+            let piece = Piece {
+                index: call.get("index").and_then(Value::as_u64),
+                id: text(call, "id"),
+                name: text(function, "name"),
+                arguments,
+                signature: None,
+            };
+            heard.call(piece, said)?;
         }
         Ok(())
     }
 
-    fn say(&mut self, more: &str, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        if self.text.len() + more.len() > MAX_TEXT {
-            return self.cut();
+    /// Keeps a piece of what must go back. Text comes in many, which are one.
+    fn detail(&mut self, detail: &Value, heard: &mut Heard) -> Result<(), Stop> {
+        self.bytes += detail.to_string().len();
+        if self.bytes > MAX_TEXT {
+            return heard.cut();
         }
-        self.text.push_str(more);
-        said.push_back(Delta::Text(more.to_owned()));
-        Ok(())
-    }
-
-    fn think(&mut self, more: &str, said: &mut VecDeque<Delta>) -> Result<(), Stop> {
-        if self.reasoning.len() + more.len() > MAX_TEXT {
-            return self.cut();
-        }
-        self.reasoning.push_str(more);
-        said.push_back(Delta::Reasoning(more.to_owned()));
-        Ok(())
-    }
-
-    fn account(&mut self, usage: Option<&Value>) {
-        self.usage = usage.and_then(read_usage).or(self.usage.take());
-    }
-
-    fn stop(&mut self) -> Result<(), Stop> {
-        self.done = true;
-        Err(Stop::Done)
-    }
-
-    /// Ends a reply that is longer than any reply has a reason to be.
-    fn cut(&mut self) -> Result<(), Stop> {
-        self.finish = Some(Finish::Length);
-        self.stop()
-    }
-
-    /// Whether what was heard is a whole reply.
-    fn check(&self) -> Result<(), Fault> {
-        if !self.done && self.finish.is_none() {
-            return Err(self.peer.fault(FaultKind::Stream));
-        }
-        let written = self.usage.as_ref().is_some_and(|it| it.tokens.output > 0);
-        let nothing = self.text.is_empty() && self.reasoning.is_empty() && self.calls.is_empty();
-        if nothing && !written && matches!(self.finish, None | Some(Finish::Stop)) {
-            return Err(self.peer.fault(FaultKind::Stream).told(format!(
-                "{} sent an empty reply. Send the prompt again; if it stays so, choose another \
-                 model.",
-                self.peer.provider
-            )));
-        }
-        Ok(())
-    }
-
-    fn fault(&self, stop: Stop) -> Fault {
-        let told = match stop {
-            Stop::Error(said) => {
-                let body = said.to_string();
-                let answer = Answer { status: None, retry_after: None, body: &body };
-                return classify(&answer, &self.peer.asked());
-            }
-            Stop::TooLong => "a line that is too long",
-            Stop::NoJson | Stop::Done => "something that is no JSON",
+        let grows = ["reasoning.text", "reasoning.summary"];
+        let same = |last: &Value| {
+            let kind = text(detail, "type").filter(|it| grows.contains(it));
+            kind.is_some() && text(last, "type") == kind && last.get("index") == detail.get("index")
         };
-        self.peer.fault(FaultKind::Stream).told(format!(
-            "{} sent {told}. Check its address and kind, then send the prompt again.",
-            self.peer.provider
-        ))
-    }
-}
-
-/// The value, read with replacement characters where the bytes are no UTF-8.
-fn json(bytes: &[u8]) -> Option<Value> {
-    match std::str::from_utf8(bytes) {
-        Ok(text) => serde_json::from_str(text).ok(),
-        Err(_) => serde_json::from_str(&String::from_utf8_lossy(bytes)).ok(),
+        let last = self.details.last_mut().filter(|it| same(it)).and_then(Value::as_object_mut);
+        let (Some(last), Some(detail)) = (last, detail.as_object()) else {
+            self.details.push(detail.clone());
+            return Ok(());
+        };
+        for (name, value) in detail.iter().filter(|(_, value)| !value.is_null()) {
+            match (last.get_mut(name), value) {
+                (Some(Value::String(before)), Value::String(more))
+                    if name == "text" || name == "summary" =>
+                {
+                    before.push_str(more);
+                }
+                _ => {
+                    last.insert(name.clone(), value.clone());
+                }
+            }
+        }
+        Ok(())
     }
 }
 
@@ -332,37 +158,51 @@ fn finish(reason: &str) -> Finish {
         "tool_calls" | "function_call" => Finish::ToolCalls,
         "length" | "max_tokens" => Finish::Length,
         "content_filter" => Finish::ContentFilter,
-        other => Finish::Other(other.chars().take(40).collect()),
+        other => other_finish(other),
     }
 }
 
-/// The account of what was used. Here the prompt contains what was read from the cache, so that
-/// it is taken out once.
-fn read_usage(usage: &Value) -> Option<Usage> {
-    let number = |path: &[&str]| {
-        let value = path.iter().try_fold(usage, |value, name| value.get(name))?;
-        // Some servers count in floating point; a cast of a negative number gives 0.
-        value.as_u64().or_else(|| value.as_f64().map(|it| it as u64))
-    };
+/// Notes what was used. Here the prompt contains what was read from and written to the cache, so
+/// that it is taken out once.
+fn account(usage: Option<&Value>, heard: &mut Heard) {
+    let Some(usage) = usage else { return };
+    let number = |path: &[&str]| number(usage, path);
     let prompt = number(&["prompt_tokens"]).unwrap_or(0);
     let output = number(&["completion_tokens"]).unwrap_or(0);
-    if prompt == 0 && output == 0 {
-        return None;
-    }
     let cached = number(&["prompt_tokens_details", "cached_tokens"])
         .or_else(|| number(&["prompt_cache_hit_tokens"]))
         .unwrap_or(0)
         .min(prompt);
+    let written = number(&["prompt_tokens_details", "cache_write_tokens"]).unwrap_or(0);
+    let written = written.min(prompt - cached);
     let reasoning = number(&["completion_tokens_details", "reasoning_tokens"]).unwrap_or(0);
     let tokens = Tokens {
-        input: prompt - cached,
+        input: prompt - cached - written,
         output,
         reasoning: reasoning.min(output),
         cache_read: cached,
+        cache_write: written,
         ..Tokens::default()
     };
-    let raw = if usage.to_string().len() > MAX_USAGE { Value::Null } else { usage.clone() };
-    Some(Usage { tokens, raw })
+    heard.account(tokens, usage);
+    if let Some(used) = heard.usage.as_mut().filter(|it| it.tokens == tokens) {
+        used.cost_micros = cost(usage).or(used.cost_micros);
+    }
+}
+
+/// What `OpenRouter` charged, in micro-dollars. With a key of one's own at the maker, the maker's
+/// bill comes on top of its own.
+fn cost(usage: &Value) -> Option<i64> {
+    let dollars = usage.get("cost")?.as_f64()?;
+    let own_key = usage.get("is_byok").and_then(Value::as_bool) == Some(true);
+    let upstream = usage
+        .get("cost_details")
+        .and_then(|it| it.get("upstream_inference_cost")?.as_f64())
+        .filter(|_| own_key)
+        .unwrap_or(0.0);
+    // Rounded up, but not because of the last digit of a binary fraction.
+    let micros = ((dollars + upstream) * 1e6 - 1e-3).ceil().max(0.0);
+    (0.0..1e15).contains(&micros).then_some(micros as i64)
 }
 
 #[cfg(test)]

@@ -1,8 +1,11 @@
 use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 
-use super::*;
-use crate::domain::conversation::{Call, CallResult, ToolSpec};
+use super::{super::ModelInfo, *};
+use crate::domain::{
+    conversation::{Call, CallResult, Image, ImageType, ToolSpec},
+    provider::ModelMeta,
+};
 
 #[test]
 fn an_address_is_joined_however_it_was_entered() {
@@ -18,11 +21,14 @@ fn an_address_is_joined_however_it_was_entered() {
         ("https://h/vault", "https://h/vault/v1/chat/completions"),
         ("https://h/v1?api-version=2", "https://h/v1/chat/completions?api-version=2"),
     ] {
-        assert_eq!(chat_url(entered).unwrap().as_str(), expected, "{entered}");
+        assert_eq!(chat_url(Kind::Openai, entered).unwrap().as_str(), expected, "{entered}");
     }
-    assert_eq!(models_url("http://h/v1/chat/completions").unwrap().as_str(), "http://h/v1/models");
+    assert_eq!(
+        models_url(Kind::Openai, "http://h/v1/chat/completions").unwrap().as_str(),
+        "http://h/v1/models"
+    );
     for bad in ["", "api.openai.com", "ftp://h/v1", "file:///etc/passwd"] {
-        assert!(chat_url(bad).is_err(), "{bad}");
+        assert!(chat_url(Kind::Openai, bad).is_err(), "{bad}");
     }
 }
 
@@ -34,7 +40,7 @@ fn a_request_has_the_public_format() {
         items: vec![user("hi"), called("c1", json!({"b": 1, "a": {"d": 1, "c": 2}})), result("c1")],
         tools: vec![tool("write"), tool("read")],
         max_output_tokens: Some(100),
-        tools_allowed: ToolChoice::Auto,
+        ..Request::default()
     };
     let function = |name: &str| {
         json!({"type": "function", "function": {
@@ -68,11 +74,11 @@ fn a_step_begins_with_the_bytes_of_the_step_before() {
         items: vec![user("hi")],
         ..Request::default()
     };
-    let before = body(&request).unwrap();
+    let before = body(Kind::Openai, &request).unwrap();
     request.tools.reverse();
     request.items.extend([called("c1", json!({})), result("c1")]);
     request.tools_allowed = ToolChoice::None;
-    let after = body(&request).unwrap();
+    let after = body(Kind::Openai, &request).unwrap();
     let shared = before.len() - b"]}".len();
     assert_eq!(before[..shared], after[..shared]);
     assert!(String::from_utf8(after).unwrap().ends_with(r#"}],"tool_choice":"none"}"#));
@@ -137,25 +143,147 @@ fn a_list_of_models_is_read_in_its_usual_shapes() {
     assert_eq!(super::models(&json!({"error": "x"})), None);
 }
 
+#[test]
+fn openrouter_is_found_below_its_folder() {
+    for entered in [
+        "https://openrouter.ai",
+        "https://openrouter.ai/api",
+        "https://openrouter.ai/api/v1/",
+        "https://openrouter.ai/api/v1/chat/completions",
+    ] {
+        let url = chat_url(Kind::Openrouter, entered).unwrap();
+        assert_eq!(url.as_str(), "https://openrouter.ai/api/v1/chat/completions", "{entered}");
+    }
+    assert_eq!(key_url("https://openrouter.ai").unwrap().path(), "/api/v1/key");
+}
+
+#[test]
+fn what_openrouter_adds_is_sent_to_it_alone() {
+    let details = json!([{"type": "reasoning.encrypted", "data": "AbC"}]);
+    let Item::Assistant { text, calls, .. } = called("c", json!({})) else { unreachable!() };
+    let reasoning = Some(Reasoning {
+        text: "hm".into(),
+        signature: Some(format!("openrouter:{details}")),
+        model: "m".into(),
+    });
+    let items = vec![user("hi"), Item::Assistant { text, calls, reasoning }, result("c")];
+    let request =
+        Request { model: "m".into(), items, effort: Some(Effort::Off), ..Request::default() };
+    let body = sent_to(Kind::Openrouter, &request);
+    assert_eq!(body["messages"][1]["reasoning_details"], details);
+    assert_eq!(body["reasoning"], json!({"effort": "none"}));
+    assert_eq!(body["usage"], json!({"include": true}));
+    assert_eq!(body.get("cache_control"), None);
+    let claude = Request { model: "anthropic/claude-sonnet-5".into(), ..request.clone() };
+    let marked = sent_to(Kind::Openrouter, &claude);
+    assert_eq!(marked["cache_control"], json!({"type": "ephemeral"}));
+    assert_eq!(sent(&claude).get("cache_control"), None);
+    let plain = sent(&request);
+    for field in ["reasoning", "usage", "reasoning_effort"] {
+        assert_eq!(plain.get(field), None, "{field}");
+    }
+    assert_eq!(plain["messages"][1].get("reasoning_details"), None);
+    let other = sent_to(Kind::Openrouter, &Request { model: "other".into(), ..request });
+    assert_eq!(other["messages"][1].get("reasoning_details"), None);
+}
+
+#[test]
+fn effort_and_temperature_go_to_the_models_that_take_them() {
+    let asked = |model: &str, tools: bool, effort| {
+        let request = Request {
+            model: model.into(),
+            effort,
+            temperature: Some(0.5),
+            tools: if tools { vec![tool("read")] } else { Vec::new() },
+            ..Request::default()
+        };
+        let body = sent(&request);
+        (body["reasoning_effort"].as_str().map(str::to_owned), body.get("temperature").is_some())
+    };
+    for (model, tools, effort, expected) in [
+        ("o3", true, Some(Effort::High), (Some("high"), false)),
+        ("o3", true, Some(Effort::Off), (Some("low"), false)),
+        ("gpt-5", true, Some(Effort::Off), (Some("minimal"), false)),
+        ("gpt-5.1", true, Some(Effort::Off), (Some("none"), false)),
+        ("gpt-5.1", true, None, (None, false)),
+        ("gpt-5.5", true, Some(Effort::High), (Some("none"), false)),
+        ("gpt-6-sol", false, Some(Effort::High), (Some("high"), false)),
+        ("gpt-4o", true, Some(Effort::High), (None, true)),
+    ] {
+        let (effort_word, temperature) = expected;
+        let expected = (effort_word.map(str::to_owned), temperature);
+        assert_eq!(asked(model, tools, effort), expected, "{model} {tools}");
+    }
+    let meta = ModelMeta { reasoning: Some(true), ..ModelMeta::default() };
+    let own = Request { effort: Some(Effort::Low), meta, ..Request::default() };
+    assert_eq!(sent(&own)["reasoning_effort"], "low");
+}
+
+#[test]
+fn an_image_is_a_piece_of_the_message() {
+    let image = Image { mime: ImageType::Png, data: "AAAA".into() };
+    let items = vec![Item::user("look", vec![image.clone()]).unwrap()];
+    let request = Request { items, ..Request::default() };
+    let expected = json!([
+        {"type": "image_url", "image_url": {"url": "data:image/png;base64,AAAA"}},
+        {"type": "text", "text": "look"},
+    ]);
+    assert_eq!(sent(&request)["messages"][0]["content"], expected);
+    let meta = ModelMeta { images: Some(false), ..ModelMeta::default() };
+    let blind = sent(&Request { meta, ..request });
+    let note = "[An image was left out: this model does not read images.]";
+    assert_eq!(blind["messages"][0]["content"][1], json!({"type": "text", "text": note}));
+}
+
+#[test]
+fn openrouters_list_says_limits_prices_and_what_a_model_can() {
+    let list = json!({"data": [{
+        "id": "maker/model", "name": "Maker: Model", "context_length": 200_000,
+        "architecture": {"input_modalities": ["text", "image"]},
+        "pricing": {"prompt": "0.000003", "completion": "0.000015", "request": "0",
+            "input_cache_read": "0.0000003", "input_cache_write": "-1"},
+        "top_provider": {"max_completion_tokens": 64_000},
+        "supported_parameters": ["tools", "temperature"],
+    }, {"id": "bare"}, {}]});
+    let expected = ModelInfo {
+        name: "Maker: Model".into(),
+        context: Some(200_000),
+        output_limit: Some(64_000),
+        tools: Some(true),
+        reasoning: Some(false),
+        images: Some(true),
+        input_price: Some(3_000_000),
+        output_price: Some(15_000_000),
+        cache_read_price: Some(300_000),
+        ..ModelInfo::named("maker/model")
+    };
+    assert_eq!(openrouter_models(&list).unwrap(), [expected, ModelInfo::named("bare")]);
+}
+
 proptest! {
     #[test]
     fn the_list_reader_never_panics(text in r#"[\[\]{}",:a-z0-9]{0,40}"#) {
         if let Ok(value) = serde_json::from_str(&text) {
             let _ = models(&value);
+            let _ = openrouter_models(&value);
         }
     }
 }
 
 fn sent(request: &Request) -> Value {
-    serde_json::from_slice(&body(request).unwrap()).unwrap()
+    sent_to(Kind::Openai, request)
+}
+
+fn sent_to(kind: Kind, request: &Request) -> Value {
+    serde_json::from_slice(&body(kind, request).unwrap()).unwrap()
 }
 
 fn user(text: &str) -> Item {
-    Item::User { text: text.into() }
+    Item::user(text, Vec::new()).unwrap()
 }
 
 fn called(id: &str, arguments: Value) -> Item {
-    let calls = vec![Call { id: id.into(), name: "read".into(), arguments }];
+    let calls = vec![Call { id: id.into(), name: "read".into(), arguments, signature: None }];
     Item::Assistant { text: String::new(), reasoning: None, calls }
 }
 

@@ -1,19 +1,28 @@
-//! Whether a request has the public format of Chat Completions, as strictly as the strictest
-//! provider reads it.
+//! Whether a request has the public format of its provider, as strictly as the strictest reads it.
+//! Here that of Chat Completions; the others have files of their own.
+//!
+//! It looks at bodies alone, and the tests of the request builders include it by its path.
+
+#[path = "check/anthropic.rs"]
+mod anthropic;
+#[path = "check/gemini.rs"]
+mod gemini;
+#[path = "check/ollama.rs"]
+mod ollama;
 
 use std::collections::HashSet;
 
 use serde_json::Value;
 
-use super::http::is_authorized;
-
-/// Everything that is wrong with a request.
-pub(super) fn violations(headers: &[(String, String)], body: &Value) -> Vec<String> {
+/// The formats, by the word for the kind of provider.
+pub fn violations(kind: &str, model: &str, body: &Value) -> Vec<String> {
     let mut check = Check::default();
-    check.that(is_authorized(headers), "the key is missing or wrong");
-    let json = headers.iter().any(|(name, value)| name == "content-type" && value.contains("json"));
-    check.that(json, "the body is not declared as JSON");
-    check.body(body);
+    match kind {
+        "anthropic" => anthropic::body(&mut check, body),
+        "gemini" => gemini::body(&mut check, model, body),
+        "ollama" => ollama::body(&mut check, body),
+        kind => check.body(kind == "openrouter", body),
+    }
     check.found
 }
 
@@ -38,17 +47,21 @@ impl Check {
         }
     }
 
-    fn body(&mut self, body: &Value) {
-        let known = [
+    fn body(&mut self, router: bool, body: &Value) {
+        let mut known = vec![
             "model",
             "messages",
             "stream",
             "stream_options",
             "max_tokens",
-            "max_completion_tokens",
+            "temperature",
             "tools",
             "tool_choice",
         ];
+        match router {
+            true => known.extend(["usage", "reasoning", "cache_control"]),
+            false => known.extend(["max_completion_tokens", "reasoning_effort"]),
+        }
         self.keys(body, &known, "the body");
         self.that(is_said(&body["model"]), "no model is named");
         self.that(body["stream"] == true, "the reply is not to be streamed");
@@ -58,7 +71,7 @@ impl Check {
             self.that(limit.is_none_or(|it| it.as_u64() > Some(0)), "the limit is no number");
         }
         self.tools(body);
-        self.messages(body["messages"].as_array().map_or(&[], Vec::as_slice));
+        self.messages(router, body["messages"].as_array().map_or(&[], Vec::as_slice));
     }
 
     fn tools(&mut self, body: &Value) {
@@ -75,8 +88,7 @@ impl Check {
             let function = &tool["function"];
             self.keys(function, &["name", "description", "parameters", "strict"], "a function");
             let name = function["name"].as_str().unwrap_or_default();
-            self.that(is_name(name), format!("the tool name {name:?} is not legal"));
-            self.that(name > before, format!("the tool {name:?} is twice there or out of order"));
+            self.tool_name(name, before);
             self.that(tool["type"] == "function", "a tool is no function");
             let schema = &function["parameters"];
             self.that(schema["type"] == "object", format!("{name} takes no object"));
@@ -84,7 +96,35 @@ impl Check {
         }
     }
 
-    fn messages(&mut self, messages: &[Value]) {
+    fn tool_name(&mut self, name: &str, before: &str) {
+        self.that(is_name(name), format!("the tool name {name:?} is not legal"));
+        self.that(name > before, format!("the tool {name:?} is twice there or out of order"));
+    }
+
+    /// Words, or a list of words and images.
+    fn content(&mut self, n: usize, content: &Value) {
+        let Some(pieces) = content.as_array() else {
+            return self.that(is_said(content), format!("message {n} is empty"));
+        };
+        self.that(!pieces.is_empty(), format!("message {n} is empty"));
+        for piece in pieces {
+            self.keys(piece, &["type", "text", "image_url"], "a piece");
+            match piece["type"].as_str() {
+                Some("text") => {
+                    self.that(is_said(&piece["text"]), format!("message {n} has an empty piece"));
+                }
+                Some("image_url") => {
+                    let url = piece["image_url"]["url"].as_str().unwrap_or_default();
+                    let data =
+                        url.strip_prefix("data:image/").and_then(|it| it.split_once(";base64,"));
+                    self.that(data.is_some_and(|(_, it)| !it.is_empty()), "an image without data");
+                }
+                other => self.found.push(format!("message {n} has a piece {other:?}")),
+            }
+        }
+    }
+
+    fn messages(&mut self, router: bool, messages: &[Value]) {
         let mut ids = HashSet::new();
         let mut open: Vec<String> = Vec::new();
         for (n, message) in messages.iter().enumerate() {
@@ -102,10 +142,14 @@ impl Check {
                 }
                 "user" => {
                     self.keys(message, &["role", "content"], "a user message");
-                    self.that(is_said(content), format!("message {n} is empty"));
+                    self.content(n, content);
                 }
                 "assistant" => {
-                    let known = ["role", "content", "tool_calls", "reasoning_content"];
+                    let mut known = vec!["role", "content", "tool_calls"];
+                    match router {
+                        true => known.extend(["reasoning", "reasoning_details"]),
+                        false => known.push("reasoning_content"),
+                    }
                     self.keys(message, &known, "an assistant message");
                     let calls = message.get("tool_calls");
                     self.that(content.is_null() || is_said(content), format!("{n} is empty"));

@@ -13,7 +13,9 @@ use tokio::{
 };
 
 use super::{
-    Outcome, ScriptedModel, Shared,
+    Outcome, Shared,
+    dialect::{Dialect, Voice},
+    lists,
     script::{Act, Script},
 };
 
@@ -44,45 +46,30 @@ async fn serve(stream: TcpStream, shared: &Shared) -> io::Result<()> {
     while let Some(head) = read_head(&mut reader).await? {
         let mut body = vec![0; head.length];
         reader.read_exact(&mut body).await?;
-        match (head.method.as_str(), head.path.as_str()) {
-            ("POST", "/v1/chat/completions") => {
-                let (number, script) = shared.hear(head.headers, body);
-                let answer = Answer { number, script, shared, writer: &mut writer };
-                let (goes_on, outcome) = tokio::select! {
-                    biased;
-                    sent = answer.send() => match sent {
-                        Ok(goes_on) => (goes_on, Outcome::Answered),
-                        Err(_) => (false, Outcome::Aborted),
-                    },
-                    () = hung_up(reader.get_mut()) => (false, Outcome::Aborted),
-                };
-                shared.over(number, outcome);
-                if !goes_on {
-                    return Ok(());
-                }
+        let chat = Dialect::at(&head.path).filter(|_| head.method == "POST");
+        if let Some((dialect, model)) = chat {
+            let (number, script) = shared.hear((dialect, model), head.headers, body);
+            let voice = Voice::new(dialect, number, shared);
+            let answer = Answer { number, script, shared, voice, writer: &mut writer };
+            let (goes_on, outcome) = tokio::select! {
+                biased;
+                sent = answer.send() => match sent {
+                    Ok(goes_on) => (goes_on, Outcome::Answered),
+                    Err(_) => (false, Outcome::Aborted),
+                },
+                () = hung_up(reader.get_mut()) => (false, Outcome::Aborted),
+            };
+            shared.over(number, outcome);
+            if !goes_on {
+                return Ok(());
             }
-            ("GET", "/v1/models") if !is_authorized(&head.headers) => {
-                let error = json!({"error": {"message": "Incorrect API key provided"}});
-                write_whole(&mut writer, &Script::fault(401, error)).await?;
-            }
-            ("GET", "/v1/models") => {
-                let model = |id| json!({"id": id, "object": "model", "owned_by": "scripted"});
-                let models: Vec<_> = ScriptedModel::MODELS.iter().map(model).collect();
-                let list = json!({"object": "list", "data": models});
-                write_whole(&mut writer, &Script::fault(200, list)).await?;
-            }
-            _ => {
-                write_whole(&mut writer, &Script::fault(404, json!({"detail": "Not Found"})))
-                    .await?
-            }
+            continue;
         }
+        let answer = lists::answer(&head.method, &head.path, &head.headers, &body)
+            .unwrap_or_else(|| Script::fault(404, json!({"detail": "Not Found"})));
+        write_whole(&mut writer, &answer).await?;
     }
     Ok(())
-}
-
-pub(super) fn is_authorized(headers: &[(String, String)]) -> bool {
-    let expected = format!("Bearer {}", ScriptedModel::KEY);
-    headers.iter().any(|(name, value)| name == "authorization" && *value == expected)
 }
 
 async fn read_head(reader: &mut BufReader<OwnedReadHalf>) -> io::Result<Option<Head>> {
@@ -128,6 +115,7 @@ struct Answer<'a> {
     number: usize,
     script: Script,
     shared: &'a Shared,
+    voice: Voice<'a>,
     writer: &'a mut OwnedWriteHalf,
 }
 
@@ -144,19 +132,26 @@ impl Answer<'_> {
             write_whole(self.writer, &script).await?;
             return Ok(true);
         }
-        let mut head = "HTTP/1.1 200 OK\r\ncontent-type: text/event-stream; charset=utf-8\r\n\
-                        transfer-encoding: chunked\r\n"
-            .to_owned();
+        let mut head = format!(
+            "HTTP/1.1 200 OK\r\ncontent-type: {}\r\ntransfer-encoding: chunked\r\n",
+            self.voice.dialect.content_type()
+        );
         for (name, value) in &script.headers {
             head.push_str(&format!("{name}: {value}\r\n"));
         }
         self.writer.write_all(format!("{head}\r\n").as_bytes()).await?;
+        let begin = self.voice.begin(&self.usage());
+        self.pieces(begin).await?;
         let mut calls = 0;
         for act in acts {
             match act {
-                Act::Delta(delta) => self.delta(delta).await?,
+                Act::Delta(delta) => {
+                    let pieces = self.voice.delta(delta);
+                    self.pieces(pieces).await?;
+                }
                 Act::Call(tool, arguments) => {
-                    self.call(calls, tool, arguments).await?;
+                    let pieces = self.voice.call(calls, tool, arguments);
+                    self.pieces(pieces).await?;
                     calls += 1;
                 }
                 Act::Finish => self.finish().await?,
@@ -173,54 +168,26 @@ impl Answer<'_> {
         Ok(true)
     }
 
-    async fn call(&mut self, index: usize, tool: &str, arguments: &str) -> io::Result<()> {
-        let id = {
-            let mut state = self.shared.state();
-            state.calls += 1;
-            format!("call_scripted_{}", state.calls)
-        };
-        let first = json!({"index": index, "id": id, "type": "function",
-            "function": {"name": tool, "arguments": ""}});
-        self.delta(&json!({"tool_calls": [first]})).await?;
-        let mut rest = arguments;
-        while !rest.is_empty() {
-            let (piece, after) = rest.split_at(rest.ceil_char_boundary(16));
-            let more = json!({"index": index, "function": {"arguments": piece}});
-            self.delta(&json!({"tool_calls": [more]})).await?;
-            rest = after;
-        }
-        Ok(())
-    }
-
-    async fn delta(&mut self, delta: &Value) -> io::Result<()> {
-        let choice = json!({"index": 0, "delta": delta, "finish_reason": null});
-        self.chunk(&json!([choice]), &Value::Null).await
-    }
-
     async fn finish(&mut self) -> io::Result<()> {
         let reason = self.script.finish_reason().to_owned();
-        let choice = json!({"index": 0, "delta": {}, "finish_reason": reason});
-        self.chunk(&json!([choice]), &Value::Null).await?;
-        let usage = match self.script.usage.clone() {
-            Some(usage) => usage,
-            None => {
-                let asked = self.shared.state().requests[self.number].raw.len() as u64 / 4;
-                let answered = self.script.acts.len() as u64 + 1;
-                json!({"prompt_tokens": asked, "completion_tokens": answered,
-                    "total_tokens": asked + answered})
-            }
-        };
-        if !usage.is_null() {
-            self.chunk(&json!([]), &usage).await?;
-        }
-        self.bytes(b"data: [DONE]\n\n").await
+        let pieces = self.voice.end(&reason, &self.usage());
+        self.pieces(pieces).await
     }
 
-    async fn chunk(&mut self, choices: &Value, usage: &Value) -> io::Result<()> {
-        let model = self.shared.state().requests[self.number].body["model"].clone();
-        let chunk = json!({"id": format!("chatcmpl-{}", self.number), "created": 1_700_000_000,
-            "object": "chat.completion.chunk", "model": model, "choices": choices, "usage": usage});
-        self.bytes(format!("data: {chunk}\n\n").as_bytes()).await
+    fn usage(&self) -> Value {
+        self.script.usage.clone().unwrap_or_else(|| {
+            let asked = self.shared.state().requests[self.number].raw.len() as u64 / 4;
+            let answered = self.script.acts.len() as u64 + 1;
+            json!({"prompt_tokens": asked, "completion_tokens": answered,
+                "total_tokens": asked + answered})
+        })
+    }
+
+    async fn pieces(&mut self, pieces: Vec<String>) -> io::Result<()> {
+        for piece in pieces {
+            self.bytes(piece.as_bytes()).await?;
+        }
+        Ok(())
     }
 
     /// Sends bytes, each piece as a chunk of its own.

@@ -2,8 +2,15 @@ use pretty_assertions::assert_eq;
 use proptest::prelude::*;
 use serde_json::json;
 
-use super::{super::calls::MAX_ARGUMENTS, *};
-use crate::domain::secret::Secret;
+use super::{
+    super::super::{
+        Progress,
+        calls::MAX_ARGUMENTS,
+        hearing::{self, Whole, calls, sizes},
+    },
+    *,
+};
+use crate::domain::model::{FaultKind, Reply};
 
 #[test]
 fn text_comes_as_deltas_and_as_a_whole() {
@@ -126,7 +133,7 @@ fn two_calls_are_told_apart_whatever_the_server_numbers() {
     ];
     for (case, mut pieces) in cases {
         pieces.push(finished("tool_calls"));
-        let reply = hear(&stream(&pieces)).result.unwrap();
+        let reply: Reply = hear(&stream(&pieces)).result.unwrap();
         let expected = [("a", "read", "{\"x\":1}"), ("b", "grep", "{\"y\":2}")];
         assert_eq!(calls(&reply), expected, "{case}");
     }
@@ -262,12 +269,13 @@ fn a_reply_that_is_no_stream_is_read_all_the_same() {
 }
 
 #[test]
-fn a_reply_at_its_limit_or_filtered_may_be_empty() {
-    for (reason, finish) in [
-        ("length", Finish::Length),
-        ("content_filter", Finish::ContentFilter),
-        ("odd", Finish::Other("odd".into())),
-    ] {
+fn a_reply_at_its_limit_may_be_empty_and_one_that_is_filtered_is_told() {
+    let filtered = [finished("content_filter")];
+    let fault = hear(&stream(&filtered)).result.unwrap_err();
+    assert!(!fault.retryable() && fault.message.contains("declined to answer"), "{fault:?}");
+    let half = hear(&stream(&[content("half"), filtered[0].clone()])).result.unwrap();
+    assert_eq!((half.text.as_str(), half.finish), ("half", Finish::ContentFilter));
+    for (reason, finish) in [("length", Finish::Length), ("odd", Finish::Other("odd".into()))] {
         assert_eq!(hear(&stream(&[finished(reason)])).result.unwrap().finish, finish);
     }
 }
@@ -308,7 +316,7 @@ proptest! {
     fn the_result_is_the_same_however_the_bytes_are_cut(
         chunks in prop::collection::vec(chunk(), 0..12),
         ends in prop::sample::select(vec!["\n", "\r\n"]),
-        sizes in prop::collection::vec(1..40_usize, 1..20),
+        sizes in sizes(),
     ) {
         let mut body = String::new();
         for chunk in &chunks {
@@ -328,7 +336,7 @@ proptest! {
             chunk().prop_map(|it| format!("data: {it}\n").into_bytes()),
             prop::collection::vec(any::<u8>(), 0..12),
         ], 0..20),
-        sizes in prop::collection::vec(1..40_usize, 1..20),
+        sizes in sizes(),
     ) {
         let body = body.concat();
         prop_assert_eq!(hear_in_pieces(&body, &sizes), hear(&body));
@@ -352,34 +360,16 @@ fn chunk() -> impl Strategy<Value = String> {
     .prop_map(|it| it.to_string())
 }
 
-#[derive(Debug, PartialEq)]
-struct Whole {
-    deltas: Vec<Delta>,
-    result: Result<Reply, Fault>,
-}
-
 fn hear(body: &[u8]) -> Whole {
-    hear_in_pieces(body, &[usize::MAX])
+    hearing::hear(Kind::Openai, body)
 }
 
-fn hear_in_pieces(mut body: &[u8], sizes: &[usize]) -> Whole {
-    let mut decoder = Box::new(decoder());
-    let mut said = VecDeque::new();
-    let mut sizes = sizes.iter().cycle();
-    let mut failed = None;
-    while !body.is_empty() && failed.is_none() {
-        let size = sizes.next().map_or(1, |it| (*it).min(body.len()));
-        failed = decoder.push(&body[..size], &mut said).err();
-        body = &body[size..];
-    }
-    let failed = failed.or_else(|| decoder.end(&mut said).err());
-    let result = failed.map_or_else(|| Ok(decoder.reply()), Err);
-    Whole { deltas: said.into(), result }
+fn hear_in_pieces(body: &[u8], sizes: &[usize]) -> Whole {
+    hearing::hear_in_pieces(Kind::Openai, body, sizes)
 }
 
-fn decoder() -> Decoder {
-    let key = Some(Secret::new("sk-quoted-key"));
-    Decoder::new(Peer { provider: "Acme".into(), model: Some("m".into()), key })
+fn decoder() -> Box<dyn Decode> {
+    hearing::a_decoder(Kind::Openai)
 }
 
 fn stream(chunks: &[Value]) -> Vec<u8> {
@@ -399,6 +389,40 @@ fn finished(reason: &str) -> Value {
     json!({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
 }
 
-fn calls(reply: &Reply) -> Vec<(&str, &str, &str)> {
-    reply.calls.iter().map(|it| (it.id.as_str(), it.name.as_str(), it.arguments.as_str())).collect()
+#[test]
+fn what_openrouter_wants_back_is_kept_as_it_came_and_its_bill_is_read() {
+    let chunk = |delta: Value| json!({"choices": [{"delta": delta}]});
+    let text = |text: &str| json!({"type": "reasoning.text", "text": text, "index": 0, "format": "x", "signature": null});
+    let mut signed = text(".");
+    signed["signature"] = "sig".into();
+    let sealed = json!({"type": "reasoning.encrypted", "data": "AbC", "index": 1});
+    let usage = json!({"prompt_tokens": 100, "completion_tokens": 10, "cost": 0.000_123,
+        "prompt_tokens_details": {"cached_tokens": 60, "cache_write_tokens": 30}});
+    let body = stream(&[
+        chunk(json!({"reasoning": "Hm", "reasoning_details": [text("Hm")]})),
+        chunk(json!({"reasoning_details": [signed]})),
+        chunk(json!({"reasoning_details": [sealed]})),
+        content("x"),
+        finished("stop"),
+        json!({"choices": [], "usage": usage}),
+    ]);
+    let reply = hearing::hear(Kind::Openrouter, &body).result.unwrap();
+    let thought = reply.reasoning.unwrap();
+    assert_eq!(thought.text, "Hm.");
+    let kept = thought.signature.unwrap();
+    let kept: Value = serde_json::from_str(kept.strip_prefix("openrouter:").unwrap()).unwrap();
+    let whole = json!({"type": "reasoning.text", "text": "Hm.", "index": 0, "format": "x",
+        "signature": "sig"});
+    assert_eq!(kept, json!([whole, {"type": "reasoning.encrypted", "data": "AbC", "index": 1}]));
+    let used = reply.usage.unwrap();
+    let tokens =
+        Tokens { input: 10, cache_read: 60, cache_write: 30, output: 10, ..Tokens::default() };
+    assert_eq!((used.tokens, used.cost_micros), (tokens, Some(123)));
+
+    let other = hear(&body).result.unwrap();
+    assert_eq!(other.reasoning.unwrap().signature, None, "another kind has no such pieces");
+    assert_eq!(
+        hear(&stream(&[content("x"), finished("error")])).result.unwrap_err().kind,
+        FaultKind::Stream
+    );
 }

@@ -1,8 +1,6 @@
 //! Puts tool calls together from their pieces.
 
-use std::collections::VecDeque;
-
-use serde_json::Value;
+use std::{borrow::Cow, collections::VecDeque};
 
 use crate::domain::model::{Delta, RawCall, parse_arguments};
 
@@ -20,6 +18,18 @@ pub(super) struct Calls {
 /// There are more calls, or more of their arguments, than a reply has a reason for.
 pub(super) struct TooMany;
 
+/// What a stream says of a call at once. An empty id or name is none.
+#[derive(Default)]
+pub(super) struct Piece<'a> {
+    pub index: Option<u64>,
+    pub id: Option<&'a str>,
+    pub name: Option<&'a str>,
+    /// More of them, as JSON text.
+    pub arguments: Cow<'a, str>,
+    pub signature: Option<&'a str>,
+}
+
+#[derive(Default)]
 struct Call {
     /// The provider's number and id.
     index: Option<u64>,
@@ -29,6 +39,7 @@ struct Call {
     /// Empty until it is known; the call is told of from then on.
     name: String,
     arguments: String,
+    signature: Option<String>,
 }
 
 impl Calls {
@@ -36,51 +47,54 @@ impl Calls {
         self.calls.is_empty()
     }
 
+    pub fn len(&self) -> usize {
+        self.calls.len()
+    }
+
     pub fn into_raw(self) -> Vec<RawCall> {
-        let raw = |it: Call| RawCall { id: it.id, name: it.name, arguments: it.arguments };
+        let raw = |it: Call| RawCall {
+            id: it.id,
+            name: it.name,
+            arguments: it.arguments,
+            signature: it.signature,
+        };
         self.calls.into_iter().map(raw).collect()
     }
 
     /// Takes one piece of one call.
-    pub fn add(&mut self, delta: &Value, said: &mut VecDeque<Delta>) -> Result<(), TooMany> {
-        let text = |it: Option<&Value>| it?.as_str().filter(|it| !it.is_empty()).map(str::to_owned);
-        let function = delta.get("function");
-        let field = |name: &str| function.and_then(|it| it.get(name));
-        let index = delta.get("index").and_then(Value::as_u64);
-        let given = text(delta.get("id"));
-        let name = text(field("name"));
-        let more = match field("arguments") {
-            Some(object @ Value::Object(_)) => object.to_string(),
-            other => text(other).unwrap_or_default(),
-        };
-        if self.argument_bytes + more.len() > MAX_ARGUMENTS {
+    pub fn add(&mut self, piece: Piece<'_>, said: &mut VecDeque<Delta>) -> Result<(), TooMany> {
+        let Piece { index, id: given, name, arguments: more, signature } = piece;
+        let size = more.len() + signature.map_or(0, str::len);
+        if self.argument_bytes + size > MAX_ARGUMENTS {
             return Err(TooMany);
         }
-        self.argument_bytes += more.len();
-        let at = match self.continued(index, given.as_deref(), name.as_deref()) {
+        self.argument_bytes += size;
+        let at = match self.continued(index, given, name) {
             Some(at) => at,
             None if self.calls.len() == MAX_CALLS => return Err(TooMany),
             None => {
-                let (id, name) = (String::new(), String::new());
-                self.calls.push(Call { index, given: None, id, name, arguments: String::new() });
+                self.calls.push(Call { index, ..Call::default() });
                 self.calls.len() - 1
             }
         };
+        if let Some(signature) = signature {
+            self.calls[at].signature = Some(signature.to_owned());
+        }
         if !self.calls[at].name.is_empty() {
             if !more.is_empty() {
                 self.calls[at].arguments.push_str(&more);
-                said.push_back(Delta::CallArguments { index: at, text: more });
+                said.push_back(Delta::CallArguments { index: at, text: more.into_owned() });
             }
             return Ok(());
         }
         // What to show of a call is not known before its name is.
-        let id = self.free_id(at, given.as_deref());
+        let id = self.free_id(at, given);
         let call = &mut self.calls[at];
-        call.given = call.given.take().or(given);
+        call.given = call.given.take().or(given.map(str::to_owned));
         call.id = id;
         call.arguments.push_str(&more);
         if let Some(name) = name {
-            call.name = name;
+            call.name = name.to_owned();
             let (id, name) = (call.id.clone(), call.name.clone());
             said.push_back(Delta::CallStarted { index: at, id, name });
             if !call.arguments.is_empty() {
