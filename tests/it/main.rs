@@ -6,6 +6,7 @@ mod accounts;
 mod api_base;
 mod cli;
 mod crash;
+mod journal;
 mod model;
 mod model_kinds;
 mod projects;
