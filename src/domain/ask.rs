@@ -10,6 +10,9 @@ pub struct Question {
     pub tool: String,
     /// The command, the path or whatever else the call is about, in full.
     pub subject: String,
+    /// Where a command starts, if not in the project's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub input: Value,
     /// Why it is asked, a sentence each.
     #[serde(default)]

@@ -1,6 +1,7 @@
 //! Whole runs of an agent against a scripted model.
 
 mod forewarned;
+mod places;
 mod removal;
 mod rules;
 mod steady;

@@ -193,6 +193,8 @@ async fn second_ask(app: &TestApp, waiting: &crate::support::session::Waiting) {
     let mut ask = asks::open_in(db, waiting.session.id).await.unwrap().remove(0);
     ask.id = AskId::mint(now, entropy);
     ask.part_id = row.id;
+    ask.data["subject"] = json!("make again");
+    ask.data["input"] = json!({"command": "make again"});
     let writes = vec![Write::Part(Box::new(row)), Write::Ask(Box::new(ask))];
     journal::record(db, waiting.session.id, now, writes).await.unwrap();
 }
