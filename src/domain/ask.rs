@@ -23,7 +23,7 @@ pub struct Question {
     /// The deciding rule in words.
     #[serde(default)]
     pub because: String,
-    /// Whether it is asked because the agent repeats itself: no rule answers that.
+    /// Whether it is asked because the agent repeats itself: no rule allows that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }

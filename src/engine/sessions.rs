@@ -239,7 +239,11 @@ pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refu
     }
     // It waits for a person since before the server was started anew: nothing runs, so there is
     // nothing to stop but the waiting.
-    Ok(runner::stop_waiting(engine, session.id).await?)
+    if runner::stop_waiting(engine, session.id).await? {
+        return Ok(true);
+    }
+    // The run had just ended, and the next prompt that waited has its run by now.
+    Ok(engine.runs.abort(session.id).await)
 }
 
 /// Removes a session; what runs in it is stopped first.

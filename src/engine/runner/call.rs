@@ -116,7 +116,7 @@ impl Run {
 
     /// Judges a stored call anew, after a restart. Paths may lead elsewhere by now: what a person
     /// was asked about is all that an answer allows, so without that the call has no subject, and
-    /// its tool touches nothing.
+    /// does not run.
     pub(super) fn rejudge(&mut self, index: usize, asked: Option<&Question>) {
         let Some(call) = self.calls.get_mut(index) else { return };
         let found = tools::subject(&self.root, &call.call.tool, &call.call.input);
@@ -269,20 +269,21 @@ impl Run {
         .boxed()
     }
 
-    /// What is told of a call that no person has approved and that the rules, as they are by now,
-    /// do not let pass any more: it may have waited for long behind an ask.
+    /// What is told of a call that may not run any more: it may have waited for long behind an ask,
+    /// and the rules, as they are by now, do not let it pass. A person's yes stands for what the
+    /// rules ask about, not for what they refuse.
     fn refused_by_now(&self, call: &RunningCall) -> Option<Outcome> {
-        if call.approved {
-            return None;
-        }
         let judged = self.gate.judge(&call.call.tool, &call.subjects);
-        (judged.gate != Gate::Allow).then(|| Outcome {
-            error: Some(format!(
+        let error = match judged.gate {
+            _ if call.subjects.is_empty() => MOVED.to_owned(),
+            Gate::Allow => return None,
+            Gate::Ask if call.approved => return None,
+            Gate::Ask | Gate::Deny => format!(
                 "The rules have changed while this call waited ({}). Make it again if it is needed.",
                 judged.because
-            )),
-            ..Outcome::default()
-        })
+            ),
+        };
+        Some(Outcome { error: Some(error), ..Outcome::default() })
     }
 
     /// Puts what became of a call into its row.
@@ -335,6 +336,10 @@ impl Run {
         (0..).zip(todos).map(row).collect()
     }
 }
+
+/// What is told of a call that is not any more what a person was asked about.
+const MOVED: &str =
+    "Its path leads elsewhere by now than when it was asked about. Make the call again.";
 
 /// All that a call needs to run by itself.
 struct Job {

@@ -4,12 +4,12 @@ use std::os::unix::fs::symlink;
 
 use forge::{
     domain::{
-        ask::{Answer, Question},
+        ask::Question,
         ids::AskId,
         message::{Part, ToolStatus},
         session::{AskStatus, SessionStatus},
     },
-    engine::{self, asks::Answered},
+    engine,
     store::{
         self, asks,
         journal::{self, Write},
@@ -17,14 +17,12 @@ use forge::{
 };
 use serde_json::json;
 
-use super::{Stage, eventually, steady::rules};
+use super::{ONCE, Stage, eventually, steady::rules};
 use crate::support::{
     TestApp,
     model::{Script, ScriptedModel},
     session::folder,
 };
-
-const ONCE: Answered = Answered { answer: Answer::Once, message: None, pattern: None };
 
 #[actix_web::test]
 async fn a_command_that_starts_in_a_folder_is_judged_and_asked_about_as_there() {

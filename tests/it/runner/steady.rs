@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use forge::{
     domain::{
-        ask::Answer,
         ids::PartId,
         message::{Part, ToolStatus},
         session::{Queued, SessionStatus},
@@ -14,7 +13,6 @@ use forge::{
     },
     engine::{
         self,
-        asks::Answered,
         runner::{Decided, News},
         sessions::{self, Change},
         undo,
@@ -24,13 +22,11 @@ use forge::{
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Stage, eventually};
+use super::{ONCE, Stage, eventually};
 use crate::support::{
     TestApp,
     model::{Gate, Script, ScriptedModel},
 };
-
-const ONCE: Answered = Answered { answer: Answer::Once, message: None, pattern: None };
 
 #[actix_web::test]
 async fn a_call_that_waits_for_the_database_does_not_hold_up_its_run() {
