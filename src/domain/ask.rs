@@ -10,6 +10,9 @@ pub struct Question {
     pub tool: String,
     /// The command, the path or whatever else the call is about, in full.
     pub subject: String,
+    /// Where a command starts, if not in the project's folder.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub folder: Option<String>,
     pub input: Value,
     /// Why it is asked, a sentence each.
     #[serde(default)]
@@ -20,7 +23,7 @@ pub struct Question {
     /// The deciding rule in words.
     #[serde(default)]
     pub because: String,
-    /// Whether it is asked because the agent repeats itself: no rule answers that.
+    /// Whether it is asked because the agent repeats itself: no rule allows that.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub repeated: bool,
 }

@@ -92,10 +92,12 @@ impl Gatekeeper {
     pub fn judge(&self, tool: &str, subjects: &[Subject]) -> Judged {
         let mut strictest: Option<(Action, Judged)> = None;
         let mut always = Some(Vec::new());
+        let mut reasons = Vec::new();
         for subject in subjects {
             let (judgement, text) = self.one(tool, subject);
             let action = judgement.action;
             if action == Action::Ask {
+                reasons.extend(judgement.reasons.iter().cloned());
                 let proposed = judgement.always.clone();
                 always = always.zip(proposed).map(|(mut all, more)| {
                     all.extend(
@@ -112,6 +114,7 @@ impl Gatekeeper {
         let Some((_, mut judged)) = strictest else { return Judged::settled() };
         if judged.gate == Gate::Ask {
             judged.always = always.unwrap_or_default();
+            judged.reasons = reasons;
         }
         judged
     }
@@ -135,7 +138,12 @@ impl Gatekeeper {
                 let call = Call { tool, about, place: held.place() };
                 (permission::judge(&held.rules, &call), target.shown())
             }
-            Subject::Command(text) => (call(About::Command { text, cwd: "." }), text.clone()),
+            Subject::Command { text, folder } => {
+                let real = folder.as_ref().map(|it| it.real.to_string_lossy());
+                let cwd = folder.as_ref().and_then(|it| it.inside.as_deref());
+                let cwd = cwd.or(real.as_deref()).unwrap_or(".");
+                (call(About::Command { text, cwd }), text.clone())
+            }
             Subject::Plain => (call(About::Plain), String::new()),
         }
     }

@@ -99,7 +99,7 @@ pub async fn create(
 
 /// Changes a session.
 pub async fn change(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     user: &User,
     session: &Session,
     change: Change,
@@ -118,8 +118,14 @@ pub async fn change(
     let now = engine.clock.now();
     fields.archived_at = change.archived.map(|archived| archived.then_some(now));
     let writes = vec![Write::Session(Box::new(fields))];
-    let stored = journal::record(&engine.db, session.id, now, writes).await?;
-    engine.hub.stored(session.id, stored);
+    let (engine, session) = (engine.clone(), session.id);
+    to_its_end(async move { put(&engine, session, writes).await }).await
+}
+
+/// Stores changes of a session, and tells who watches.
+async fn put(engine: &Engine, session: SessionId, writes: Vec<Write>) -> Result<(), Refused> {
+    let stored = journal::record(&engine.db, session, engine.clock.now(), writes).await?;
+    engine.hub.stored(session, stored);
     Ok(())
 }
 
@@ -233,7 +239,11 @@ pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refu
     }
     // It waits for a person since before the server was started anew: nothing runs, so there is
     // nothing to stop but the waiting.
-    Ok(runner::stop_waiting(engine, session.id).await?)
+    if runner::stop_waiting(engine, session.id).await? {
+        return Ok(true);
+    }
+    // The run had just ended, and the next prompt that waited has its run by now.
+    Ok(engine.runs.abort(session.id).await)
 }
 
 /// Removes a session; what runs in it is stopped first.
@@ -256,46 +266,51 @@ pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refuse
 
 /// Changes the text or the kind of a prompt that waits.
 pub async fn edit_queued(
-    engine: &Engine,
+    engine: &Arc<Engine>,
     message: Message,
     text: Option<&str>,
     kind: Option<Queued>,
 ) -> Result<(), Refused> {
-    let _moment = engine.runs.moment(message.session_id).await;
-    let now = engine.clock.now();
-    let waiting = messages::queued(&engine.db, message.session_id).await?;
-    let Some(mut whole) = waiting.into_iter().find(|it| it.message.id == message.id) else {
-        return Err(Refused::Conflict("The prompt was sent in the meantime.".into()));
-    };
-    let mut writes = Vec::new();
-    if let Some(text) = text {
-        let text = text.trim();
-        if text.is_empty() || text.len() > PROMPT_MAX {
-            return Err(Refused::field("text", format!("Write 1 to {PROMPT_MAX} bytes.")));
-        }
-        if let Some(mut row) = whole.parts.pop() {
-            row.data = Part::Text(Text { text: text.to_owned() }).data();
+    let text = text.map(check_prompt).transpose()?.map(str::to_owned);
+    let engine = engine.clone();
+    to_its_end(async move {
+        let session = message.session_id;
+        let _moment = engine.runs.moment(session).await;
+        let waiting = messages::queued(&engine.db, session).await?;
+        let mut whole =
+            waiting.into_iter().find(|it| it.message.id == message.id).ok_or_else(sent)?;
+        let mut writes = Vec::new();
+        if let (Some(text), Some(mut row)) = (text, whole.parts.pop()) {
+            row.data = Part::Text(Text { text }).data();
             writes.push(Write::Part(Box::new(row)));
         }
-    }
-    if kind.is_some() {
-        whole.message.queued = kind;
-    }
-    writes.push(Write::Message(Box::new(whole.message)));
-    let stored = journal::record(&engine.db, message.session_id, now, writes).await?;
-    engine.hub.stored(message.session_id, stored);
-    engine.runs.steered(message.session_id);
-    Ok(())
+        if kind.is_some() {
+            whole.message.queued = kind;
+        }
+        writes.push(Write::Message(Box::new(whole.message)));
+        put(&engine, session, writes).await?;
+        engine.runs.steered(session);
+        Ok(())
+    })
+    .await
 }
 
 /// Removes a prompt that waits.
-pub async fn remove_queued(engine: &Engine, message: Message) -> Result<(), Refused> {
-    let _moment = engine.runs.moment(message.session_id).await;
-    if !messages::delete_queued(&engine.db, message.id).await? {
-        return Err(Refused::Conflict("The prompt was sent in the meantime.".into()));
-    }
-    engine.hub.resync(message.session_id);
-    Ok(())
+pub async fn remove_queued(engine: &Arc<Engine>, message: Message) -> Result<(), Refused> {
+    let engine = engine.clone();
+    to_its_end(async move {
+        let _moment = engine.runs.moment(message.session_id).await;
+        if !messages::delete_queued(&engine.db, message.id).await? {
+            return Err(sent());
+        }
+        engine.hub.resync(message.session_id);
+        Ok(())
+    })
+    .await
+}
+
+fn sent() -> Refused {
+    Refused::Conflict("The prompt was sent in the meantime.".into())
 }
 
 /// A name for a session from its first prompt: its first line, cut at a word.

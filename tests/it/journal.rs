@@ -1,5 +1,7 @@
 //! How changes of many sessions are stored together.
 
+mod turn;
+
 use std::time::Duration;
 
 use forge::{

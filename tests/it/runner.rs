@@ -1,6 +1,8 @@
 //! Whole runs of an agent against a scripted model.
 
+mod cases;
 mod forewarned;
+mod places;
 mod removal;
 mod rules;
 mod steady;
@@ -28,6 +30,9 @@ use crate::support::{
     model::{self, Script, ScriptedModel},
     session::folder,
 };
+
+/// A person's yes to this very call.
+const ONCE: Answered = Answered { answer: Answer::Once, message: None, pattern: None };
 
 #[actix_web::test]
 async fn a_prompt_is_answered_with_tools_in_between() {

@@ -30,7 +30,8 @@ pub enum About<'a> {
     External {
         path: &'a str,
     },
-    /// A shell command, started in a folder of the project (`.` or empty for the project's own).
+    /// A shell command, and the folder that it starts in: relative to the project (`.` or empty
+    /// for the project's own), or absolute.
     Command {
         text: &'a str,
         cwd: &'a str,

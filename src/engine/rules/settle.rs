@@ -90,10 +90,6 @@ pub async fn settle(engine: &Arc<Engine>, project: Option<ProjectId>, by: &User)
 
 async fn settle_one(engine: &Arc<Engine>, ask: &Ask, by: &User) -> anyhow::Result<()> {
     let question: Question = serde_json::from_value(ask.data.clone())?;
-    // Whether a loop goes on is for a person to say, whatever the rules allow.
-    if question.repeated {
-        return Ok(());
-    }
     let found = store::sessions::with_project(&engine.db, ask.session_id).await?;
     let Some((_, project)) = found else { return Ok(()) };
     let _stays = engine.runs.stays(project.id).await;
@@ -101,6 +97,8 @@ async fn settle_one(engine: &Arc<Engine>, ask: &Ask, by: &User) -> anyhow::Resul
     let Some(judged) = judge(engine, ask, &project).await? else { return Ok(()) };
     let answer = match judged.gate {
         Gate::Ask => return Ok(()),
+        // Whether a loop goes on is for a person to say, whatever the rules allow.
+        Gate::Allow if question.repeated => return Ok(()),
         Gate::Allow => Answer::Always,
         Gate::Deny => Answer::Deny,
     };

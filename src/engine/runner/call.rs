@@ -24,7 +24,7 @@ use crate::{
     engine::{
         gate::Judged,
         snapshots::{MessageRecorder, Noting},
-        tools::{self, Outcome, Subject},
+        tools::{self, Outcome, Subject, Target},
     },
     store::{
         entity::{ask::Model as Ask, part::Model as PartRow, todo::Model as Todo},
@@ -114,15 +114,19 @@ impl Run {
         RunningCall { judged, subjects, ..RunningCall::settled(row, call, effect) }
     }
 
-    /// Judges a stored call anew, after a restart: paths may lead elsewhere by now.
-    pub(super) fn rejudge(&mut self, index: usize) {
+    /// Judges a stored call anew, after a restart. Paths may lead elsewhere by now: what a person
+    /// was asked about is all that an answer allows, so without that the call has no subject, and
+    /// does not run.
+    pub(super) fn rejudge(&mut self, index: usize, asked: Option<&Question>) {
         let Some(call) = self.calls.get_mut(index) else { return };
-        match tools::subject(&self.root, &call.call.tool, &call.call.input) {
-            Ok(subjects) => {
-                call.judged = self.gate.judge(&call.call.tool, &subjects);
-                call.subjects = subjects;
-            }
-            Err(err) => call.call.error = Some(err),
+        let found = tools::subject(&self.root, &call.call.tool, &call.call.input);
+        let subjects = found.unwrap_or_default();
+        call.judged = self.gate.judge(&call.call.tool, &subjects);
+        let same = |asked: &Question| {
+            asked.subject == call.judged.subject && asked.folder == folder_of(&subjects)
+        };
+        if asked.is_some_and(same) {
+            call.subjects = subjects;
         }
     }
 
@@ -187,6 +191,7 @@ impl Run {
             version: 1,
             tool: call.call.tool.clone(),
             subject: call.judged.subject.clone(),
+            folder: folder_of(&call.subjects),
             input: call.call.input.clone(),
             reasons,
             always: if repeated { Vec::new() } else { call.judged.always.clone() },
@@ -264,20 +269,21 @@ impl Run {
         .boxed()
     }
 
-    /// What is told of a call that no person has approved and that the rules, as they are by now,
-    /// do not let pass any more: it may have waited for long behind an ask.
+    /// What is told of a call that may not run any more: it may have waited for long behind an ask,
+    /// and the rules, as they are by now, do not let it pass. A person's yes stands for what the
+    /// rules ask about, not for what they refuse.
     fn refused_by_now(&self, call: &RunningCall) -> Option<Outcome> {
-        if call.approved {
-            return None;
-        }
         let judged = self.gate.judge(&call.call.tool, &call.subjects);
-        (judged.gate != Gate::Allow).then(|| Outcome {
-            error: Some(format!(
+        let error = match judged.gate {
+            _ if call.subjects.is_empty() => MOVED.to_owned(),
+            Gate::Allow => return None,
+            Gate::Ask if call.approved => return None,
+            Gate::Ask | Gate::Deny => format!(
                 "The rules have changed while this call waited ({}). Make it again if it is needed.",
                 judged.because
-            )),
-            ..Outcome::default()
-        })
+            ),
+        };
+        Some(Outcome { error: Some(error), ..Outcome::default() })
     }
 
     /// Puts what became of a call into its row.
@@ -331,6 +337,10 @@ impl Run {
     }
 }
 
+/// What is told of a call that is not any more what a person was asked about.
+const MOVED: &str =
+    "Its path leads elsewhere by now than when it was asked about. Make the call again.";
+
 /// All that a call needs to run by itself.
 struct Job {
     tool: String,
@@ -367,6 +377,7 @@ impl Job {
                     part: self.part,
                     recorder: &self.recorder,
                     cancel: &self.cancel,
+                    allowed: &self.subjects,
                     notes: &self.notes,
                 };
                 (tools::bash::run(&context, self.input).await, None)
@@ -417,12 +428,23 @@ fn verdict(judged: &Judged, allowed: bool, answered_by: Option<String>) -> Verdi
     }
 }
 
+/// Where a command starts, for people.
+fn folder_of(subjects: &[Subject]) -> Option<String> {
+    subjects.iter().find_map(|subject| match subject {
+        Subject::Command { folder, .. } => folder.as_ref().map(Target::shown),
+        _ => None,
+    })
+}
+
 /// What a call is about, in a line for the page.
 fn title_of(tool: &str, input: &Value, subjects: &[Subject]) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
     let title = match tool {
         "grep" | "glob" => text("pattern"),
-        "bash" => text("command"),
+        "bash" => text("command").map(|command| match folder_of(subjects) {
+            Some(folder) => format!("in {folder}: {command}"),
+            None => command,
+        }),
         "todo_write" => None,
         _ => subjects.iter().find_map(|subject| match subject {
             Subject::Path(target) => Some(target.shown()),

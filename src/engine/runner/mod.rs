@@ -224,8 +224,9 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
         let _ = ended.send(true);
         engine.hub.tidy();
         match run::waits(&engine, session).await {
-            Ok(true) => wake(&engine, session),
-            Ok(false) => {}
+            // Whoever said stop meant all of it, even if the answer was whole just then.
+            Ok(true) if !cancel.is_cancelled() => wake(&engine, session),
+            Ok(_) => {}
             Err(err) => tracing::error!(%session, "looking for waiting prompts: {err}"),
         }
         drop(moment);

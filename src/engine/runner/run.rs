@@ -226,6 +226,9 @@ impl Run {
                 self.forewarn(&mut writes).await;
                 self.record(std::mem::take(&mut writes)).await?;
             }
+            if !plan.run.is_empty() {
+                self.refresh_gate().await?;
+            }
             for call in std::mem::take(&mut plan.run) {
                 running.push(self.start_call(call));
             }
@@ -264,10 +267,7 @@ impl Run {
                     Vec::new()
                 }
                 news = self.reins.news.recv() => match news {
-                    Some(News::Decided(decided)) => {
-                        self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
-                        self.hear(turn, decided, &mut writes)
-                    }
+                    Some(News::Decided(decided)) => self.hear(turn, decided, &mut writes),
                     None => return Ok(Ended::Aborted),
                 },
             };
@@ -325,8 +325,12 @@ impl Run {
                 waiting.push(index);
             }
         }
+        let asked = asks::changed_since(&self.engine.db, self.session.id, 0).await?;
         for index in waiting.clone() {
-            self.rejudge(index);
+            let part = self.calls[index].row.id;
+            let question = asked.iter().rfind(|ask| ask.part_id == part);
+            let question = question.map(|ask| serde_json::from_value(ask.data.clone()));
+            self.rejudge(index, question.transpose()?.as_ref());
         }
         let effects: Vec<Effect> = self.calls.iter().map(|call| call.effect).collect();
         let mut orders = turn.resume(&effects, &waiting);
@@ -404,6 +408,14 @@ impl Run {
         writes.push(self.close_answer(failure.as_ref()));
         writes.push(self.session_change(Some(status)));
         self.record(writes).await
+    }
+
+    /// Reads the rules anew where some rule or some trust has changed.
+    pub(super) async fn refresh_gate(&mut self) -> anyhow::Result<()> {
+        if !self.gate.is_current(&self.engine) {
+            self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
+        }
+        Ok(())
     }
 
     /// Brings the list of changed files in the session's totals up to date.

@@ -18,7 +18,7 @@ use crate::{
         session::Failure,
         turn::{Heard, Turn},
     },
-    engine::{gate::Gatekeeper, hub::Retry},
+    engine::hub::Retry,
     store::{
         entity::part::Model as PartRow,
         journal::{self, Write},
@@ -76,9 +76,8 @@ impl Run {
             attempt += 1;
             match self.try_model(&mut drafts).await? {
                 Try::Reply(reply) => {
-                    if !reply.calls.is_empty() && !self.gate.is_current(&self.engine) {
-                        // Rules and trust may have changed since the last step.
-                        self.gate = Gatekeeper::of_session(&self.engine, self.session.id).await?;
+                    if !reply.calls.is_empty() {
+                        self.refresh_gate().await?;
                     }
                     return Ok(StepEnd::Replied(
                         self.take_reply(reply, drafts, started, turn, writes),

@@ -3,7 +3,8 @@
 //! Git takes programs to run from hooks and from settings, and it is a person's git that does so,
 //! outside the sandbox. Of the repositories that are there before a command both are protected
 //! while it runs. What a command makes a repository of is judged after it: samples of hooks and
-//! plain settings stay, all else is moved to a name that git does not look at, and told.
+//! plain settings stay, all else is moved to a name that git does not look at, and told. Folders
+//! that are not looked into, see [`super::walk`], are not searched for repositories either.
 
 use std::{
     collections::BTreeSet,

@@ -1,12 +1,15 @@
 //! `bash`: a command, run in the sandbox.
 
-use std::{path::Path, time::Duration};
+use std::{
+    path::{Path, PathBuf},
+    time::Duration,
+};
 
 use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
-use super::{Outcome, input, resolve};
+use super::{Outcome, Subject, disk::Trouble, input, workdir};
 use crate::{
     adapters::git::protected_paths,
     adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
@@ -25,6 +28,8 @@ pub struct BashContext<'a> {
     pub part: PartId,
     pub recorder: &'a MessageRecorder,
     pub cancel: &'a CancellationToken,
+    /// What the call was judged by; it starts nowhere else.
+    pub allowed: &'a [Subject],
     /// Where is said what undo does not cover, before the command runs.
     pub notes: &'a mpsc::UnboundedSender<Note>,
 }
@@ -61,13 +66,9 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Ok(input) => input,
         Err(error) => return failed(error, Value::Null),
     };
-    let cwd = match input.workdir.as_deref().map(|given| resolve(context.root, given)) {
-        None => context.root.to_path_buf(),
-        Some(Ok(target)) if target.real.is_dir() => target.real,
-        Some(Ok(target)) => {
-            return failed(format!("{} is no folder.", target.shown()), Value::Null);
-        }
-        Some(Err(error)) => return failed(error, Value::Null),
+    let cwd = match starts_in(context, &input) {
+        Ok(cwd) => cwd,
+        Err(error) => return failed(error, Value::Null),
     };
     let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
     let snapshots = &context.engine.snapshots;
@@ -125,6 +126,26 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
     }
     changes.taken.iter().take(LISTED).for_each(|it| outcome.say(&it.to_string()));
     outcome
+}
+
+/// The folder to start in, if it is the one that was judged: its path may lead elsewhere by now.
+fn starts_in(context: &BashContext<'_>, input: &input::Bash) -> Result<PathBuf, String> {
+    let folder = workdir(context.root, input.workdir.as_deref())?;
+    let real = folder.as_ref().map(|it| &it.real);
+    let judged = |subject: &Subject| {
+        matches!(subject, Subject::Command { text, folder }
+            if *text == input.command && folder.as_ref().map(|it| &it.real) == real)
+    };
+    let allowed = context.allowed.iter().any(judged);
+    match folder {
+        Some(target) if !allowed => Err(Trouble::Moved.about(&target)),
+        None if !allowed => {
+            Err("The command is not the one that was judged. Make the call again.".into())
+        }
+        Some(target) if target.real.is_dir() => Ok(target.real),
+        Some(target) => Err(format!("{} is no folder.", target.shown())),
+        None => Ok(context.root.to_path_buf()),
+    }
 }
 
 /// What is kept with a call of what its command changed.
@@ -188,7 +209,7 @@ async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Capture
 }
 
 /// The operator's folders with programs, before the system's own.
-fn path_of(folders: &[std::path::PathBuf]) -> Vec<(String, String)> {
+fn path_of(folders: &[PathBuf]) -> Vec<(String, String)> {
     if folders.is_empty() {
         return Vec::new();
     }

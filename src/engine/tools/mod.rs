@@ -81,7 +81,11 @@ pub fn find(name: &str) -> Option<&'static Spec> {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub enum Subject {
     Path(Target),
-    Command(String),
+    /// A shell command, and the folder that it starts in where that is not the project's own.
+    Command {
+        text: String,
+        folder: Option<Target>,
+    },
     /// Nothing that a rule could tell apart.
     Plain,
 }
@@ -102,11 +106,10 @@ pub fn subject(root: &Path, tool: &str, input: &Value) -> Result<Subjects, Strin
         "grep" => path(folder(input::parse::<input::Grep>(tool, input)?.path.as_deref())),
         "bash" => {
             let input: input::Bash = input::parse(tool, input)?;
-            let mut subjects = vec![Subject::Command(input.command)];
-            if let Some(workdir) = input.workdir {
-                subjects.append(&mut path(&workdir)?);
-            }
-            Ok(subjects)
+            let folder = workdir(root, input.workdir.as_deref())?;
+            let place = folder.clone().map(Subject::Path);
+            let command = Subject::Command { text: input.command, folder };
+            Ok([command].into_iter().chain(place).collect())
         }
         "todo_write" => input::parse::<input::TodoWrite>(tool, input).map(|_| vec![Subject::Plain]),
         _ => {
@@ -114,6 +117,13 @@ pub fn subject(root: &Path, tool: &str, input: &Value) -> Result<Subjects, Strin
             Err(format!("There is no tool {tool}; there are: {}.", names.join(", ")))
         }
     }
+}
+
+/// The folder that a command starts in, where that is not the project's own.
+fn workdir(root: &Path, given: Option<&str>) -> Result<Option<Target>, String> {
+    let Some(given) = given.filter(|path| !path.is_empty()) else { return Ok(None) };
+    let target = resolve(root, given)?;
+    Ok((target.inside.as_deref() != Some(".")).then_some(target))
 }
 
 /// The folder that a search starts from.
@@ -267,8 +277,10 @@ mod tests {
         assert_eq!(path("list", serde_json::json!({"path": "/etc"})), None);
         let bash = about("bash", serde_json::json!({"command": "ls", "workdir": "src"})).unwrap();
         assert!(
-            matches!(&bash[..], [Subject::Command(command), Subject::Path(_)] if command == "ls")
+            matches!(&bash[..], [Subject::Command { text, folder: Some(_) }, Subject::Path(_)] if text == "ls")
         );
+        let bash = about("bash", serde_json::json!({"command": "ls", "workdir": "./"})).unwrap();
+        assert!(matches!(&bash[..], [Subject::Command { folder: None, .. }]));
         assert_eq!(about("todo_write", serde_json::json!({"todos": []})), Ok(vec![Subject::Plain]));
         assert!(about("reed", Value::Null).unwrap_err().contains("there are: bash, edit"));
     }

@@ -4,7 +4,7 @@
 //! There is no thread for it. Whoever gets the turn stores what has gathered, and the others find
 //! their batch done.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use sea_orm::DbErr;
 use tokio::sync::oneshot;
@@ -19,7 +19,7 @@ const MOST: usize = 64;
 #[derive(Default)]
 pub(in crate::store) struct Group {
     waiting: Mutex<Vec<Job>>,
-    turn: tokio::sync::Mutex<()>,
+    turn: Arc<tokio::sync::Mutex<()>>,
 }
 
 struct Job {
@@ -46,18 +46,22 @@ pub(super) async fn record(db: &Db, batch: Batch) -> Result<Vec<Stored>, DbErr> 
     let (done, mut stored) = oneshot::channel();
     group.waiting().push(Job { batch, done });
     loop {
-        let _turn = tokio::select! {
+        let turn = tokio::select! {
             biased;
             stored = &mut stored => return stored.unwrap_or_else(|_| Err(lost())),
-            turn = group.turn.lock() => turn,
+            turn = group.turn.clone().lock_owned() => turn,
         };
         let jobs = group.take();
         if jobs.is_empty() {
             continue;
         }
         let db = db.clone();
-        // A task of its own: whoever has the turn may hang up, and the others count on it.
-        let work = tokio::spawn(async move { store(&db, jobs).await });
+        // A task of its own, which keeps the turn: whoever has it may hang up, and the others
+        // count on it.
+        let work = tokio::spawn(async move {
+            store(&db, jobs).await;
+            drop(turn);
+        });
         if let Err(err) = work.await {
             tracing::error!("storing changes: {err}");
         }

@@ -23,6 +23,7 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
         version: 1,
         tool: String::new(),
         subject: String::new(),
+        folder: None,
         input: serde_json::Value::Null,
         reasons: Vec::new(),
         always: Vec::new(),
@@ -44,6 +45,7 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
         pattern: first.pattern,
         also: rules.map(|rule| format!("{} {}", rule.tool, rule.pattern)).collect(),
     });
+    let folder = question.folder.map(|folder| format!("It starts in {folder}."));
     let because = match question.because.is_empty() {
         true => "No rule allows it.".to_owned(),
         false => question.because,
@@ -55,7 +57,7 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
         subject: cut(&question.subject, SUBJECT).to_owned(),
         at: Moment::of(ask.created_at),
         because,
-        reasons: question.reasons,
+        reasons: folder.into_iter().chain(question.reasons).collect(),
         change,
         always,
     }

@@ -1,7 +1,7 @@
 //! Asks that a new rule answers.
 
 use forge::{
-    domain::session::SessionStatus,
+    domain::{message::ToolStatus, session::SessionStatus},
     store::{self, asks, entity::session::Model as Session},
 };
 use reqwest::Method;
@@ -138,6 +138,41 @@ async fn what_an_agent_repeats_is_for_a_person_to_answer() {
     alice.api.json(Method::PUT, &path, &rules).await.assert_ok();
     assert_eq!(open(alice, Some(session)).await.len(), 1);
     assert!(app.app.engine.runs.is_running(session.id));
+
+    // What a rule refuses is refused also here.
+    model.fallback(|_| Script::text("Well."));
+    let rules = json!([{"tool": "read", "pattern": "*", "action": "deny"}]);
+    alice.api.json(Method::PUT, &path, &rules).await.assert_ok();
+    app.until(session, SessionStatus::Idle).await;
+    assert_eq!(stage.calls().await.remove(2).status, ToolStatus::Denied);
+}
+
+#[actix_web::test]
+async fn a_yes_does_not_stand_for_what_a_rule_refuses_by_then() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, project } = &stage;
+    asked(&stage, session, command("touch one.txt")).await;
+    model.fallback(|_| Script::text("Well."));
+    // Stored, and the open asks have not been looked at yet.
+    let now = app.app.clock.now();
+    let rule = store::entity::permission_rule::Model {
+        id: forge::domain::ids::RuleId::mint(now, app.app.entropy.as_ref()),
+        project_id: Some(project.id),
+        tool: "bash".into(),
+        pattern: "touch *".into(),
+        action: "deny".into(),
+        position: 0,
+        created_by: Some(alice.user.id),
+        created_at: now,
+    };
+    store::rules::append(&app.app.db, rule).await.unwrap();
+    let first = open(alice, Some(session)).await.remove(0);
+    let path = format!("/api/v1/asks/{}", first["id"].as_str().unwrap());
+    alice.api.json(Method::POST, &path, &json!({"reply": "once"})).await.assert_ok();
+    app.until(session, SessionStatus::Idle).await;
+    assert!(!stage.folder().join("one.txt").exists());
+    let error = stage.calls().await.remove(0).error.unwrap();
+    assert!(error.contains("The rules have changed while this call waited"), "{error}");
 }
 
 #[actix_web::test]
@@ -193,6 +228,8 @@ async fn second_ask(app: &TestApp, waiting: &crate::support::session::Waiting) {
     let mut ask = asks::open_in(db, waiting.session.id).await.unwrap().remove(0);
     ask.id = AskId::mint(now, entropy);
     ask.part_id = row.id;
+    ask.data["subject"] = json!("make again");
+    ask.data["input"] = json!({"command": "make again"});
     let writes = vec![Write::Part(Box::new(row)), Write::Ask(Box::new(ask))];
     journal::record(db, waiting.session.id, now, writes).await.unwrap();
 }

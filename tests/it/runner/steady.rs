@@ -5,7 +5,6 @@ use std::time::Duration;
 
 use forge::{
     domain::{
-        ask::Answer,
         ids::PartId,
         message::{Part, ToolStatus},
         session::{Queued, SessionStatus},
@@ -14,7 +13,6 @@ use forge::{
     },
     engine::{
         self,
-        asks::Answered,
         runner::{Decided, News},
         sessions::{self, Change},
         undo,
@@ -24,13 +22,11 @@ use forge::{
 use reqwest::Method;
 use serde_json::json;
 
-use super::{Stage, eventually};
+use super::{ONCE, Stage, eventually};
 use crate::support::{
     TestApp,
     model::{Gate, Script, ScriptedModel},
 };
-
-const ONCE: Answered = Answered { answer: Answer::Once, message: None, pattern: None };
 
 #[actix_web::test]
 async fn a_call_that_waits_for_the_database_does_not_hold_up_its_run() {
@@ -197,6 +193,27 @@ async fn a_call_that_waited_behind_an_ask_obeys_the_rules_as_they_are_by_then() 
 }
 
 #[actix_web::test]
+async fn a_call_that_waited_behind_a_command_obeys_the_rules_as_they_are_by_then() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    rules(&stage, json!([{"tool": "bash", "pattern": "*", "action": "allow"}])).await;
+    let wait = "touch started.txt; until [ -e go.txt ]; do sleep 0.05; done";
+    model.push(
+        Script::new()
+            .call("bash", json!({ "command": wait }))
+            .call("write", json!({"path": "two.txt", "content": "two"})),
+    );
+    model.push(Script::text("Well."));
+    app.prompt(alice, session, "Do both").await;
+    eventually("the command runs", || stage.folder().join("started.txt").exists()).await;
+    rules(&stage, json!([{"tool": "write", "pattern": "two.txt", "action": "deny"}])).await;
+    std::fs::write(stage.folder().join("go.txt"), "").unwrap();
+    app.until(session, SessionStatus::Idle).await;
+    assert!(!stage.folder().join("two.txt").exists());
+    assert_eq!(stage.calls().await.remove(1).status, ToolStatus::Error);
+}
+
+#[actix_web::test]
 async fn who_is_switched_off_has_no_agents_at_work() {
     let stage = Stage::set().await;
     let Stage { app, model, alice, session, .. } = &stage;
@@ -265,7 +282,7 @@ async fn pause() {
 }
 
 /// Replaces the rules of the project.
-async fn rules(stage: &Stage, rules: serde_json::Value) {
+pub(super) async fn rules(stage: &Stage, rules: serde_json::Value) {
     let path = format!("/api/v1/projects/{}/rules", stage.project.id);
     stage.alice.api.json(Method::PUT, &path, &rules).await.assert_ok();
 }

@@ -172,6 +172,7 @@ pub async fn waiting(app: &TestApp, owner: &Person) -> Waiting {
         version: 1,
         tool: "bash".into(),
         subject: "make".into(),
+        folder: None,
         input: serde_json::json!({"command": "make"}),
         reasons: Vec::new(),
         always: vec![ProposedRule { tool: "bash".into(), pattern: "make *".into() }],
