@@ -183,6 +183,22 @@ impl Told {
         }
     }
 
+    /// What is left, in a few words: `$1.20 of $5.00 left today`.
+    pub fn remaining(&self) -> String {
+        let when = match self.period {
+            Period::Day => " today",
+            Period::Week => " this week",
+            Period::Month => " this month",
+            Period::Total => "",
+        };
+        let whose = match self.scope {
+            Scope::Everyone | Scope::User => "",
+            Scope::Project => ", project",
+            Scope::Session => ", session",
+        };
+        format!("{} of {} left{when}{whose}", dollars(self.left.max(0)), dollars(self.limit))
+    }
+
     /// Why the next call is not made.
     pub fn spent(&self, needed: i64) -> String {
         let (name, left) = (self.name(), dollars(self.left.max(0)));
@@ -220,7 +236,8 @@ impl Told {
 /// Micro-dollars to the cent; below a dollar, as exact as there is something to say. What is left
 /// is never rounded up.
 pub fn dollars(micros: i64) -> String {
-    let (sign, micros) = if micros < 0 { ("-", micros.unsigned_abs()) } else { ("", micros as u64) };
+    let (sign, micros) =
+        if micros < 0 { ("-", micros.unsigned_abs()) } else { ("", micros as u64) };
     let (whole, rest) = (micros / 1_000_000, micros % 1_000_000);
     if whole > 0 {
         return format!("{sign}${whole}.{:02}", rest / 10_000);
@@ -326,11 +343,8 @@ mod tests {
 
     #[test]
     fn a_price_that_is_unknown_or_negative_has_no_worst_case() {
-        let known = ModelMeta {
-            price_input: Some(1),
-            price_output: Some(1),
-            ..ModelMeta::default()
-        };
+        let known =
+            ModelMeta { price_input: Some(1), price_output: Some(1), ..ModelMeta::default() };
         assert!(Worst::of(&known, 1, None).is_some());
         let none = ModelMeta { price_output: None, ..known.clone() };
         let negative = ModelMeta { price_input: Some(-1_000_000), ..known };

@@ -2,7 +2,9 @@
 
 use std::{fmt, ops::Range, str::FromStr};
 
-use chrono::{DateTime, Days as Later, NaiveDate, NaiveTime, Offset as _, TimeDelta, TimeZone as _, Utc};
+use chrono::{
+    DateTime, Days as Later, NaiveDate, NaiveTime, Offset as _, TimeDelta, TimeZone as _, Utc,
+};
 use chrono_tz::{TZ_VARIANTS, Tz};
 
 /// Seconds of a bucket. Every offset from UTC is a multiple of it, so that days of every time zone
@@ -173,12 +175,16 @@ mod tests {
         let zone: Zone = "Europe/Berlin".parse().unwrap();
         let of = |text| Span { zone, first: day(text), last: day(text) }.buckets();
         let length = |text| of(text).end - of(text).start;
-        assert_eq!([length("2026-03-28"), length("2026-03-29"), length("2026-10-25")], [96, 92, 100]);
+        assert_eq!(
+            [length("2026-03-28"), length("2026-03-29"), length("2026-10-25")],
+            [96, 92, 100]
+        );
     }
 
     #[test]
     fn each_bucket_falls_on_the_day_that_the_clock_on_the_wall_says() {
-        for name in ["Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe"] {
+        for name in ["Europe/Berlin", "America/Sao_Paulo", "Asia/Kathmandu", "Australia/Lord_Howe"]
+        {
             let zone: Zone = name.parse().unwrap();
             let span = Span { zone, first: day("2018-01-01"), last: day("2018-12-31") };
             let ahead = span.ahead();

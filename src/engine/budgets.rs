@@ -7,8 +7,8 @@ use std::collections::HashMap;
 
 use serde_json::json;
 
-pub use self::holds::{Hold, Holds};
 use self::holds::Tried;
+pub use self::holds::{Hold, Holds};
 use super::{
     Engine,
     refused::{Actor, Refused},
@@ -21,7 +21,10 @@ use crate::{
     },
     store::{
         self, Db, DbErr, OwnedRow as _, audit, budgets,
-        entity::{budget::Model as Budget, project::Model as Project, session::Model as Session, user::Model as User},
+        entity::{
+            budget::Model as Budget, project::Model as Project, session::Model as Session,
+            user::Model as User,
+        },
         usage,
     },
 };
@@ -71,11 +74,7 @@ pub struct Payer {
 
 impl Payer {
     pub(super) fn subjects(&self) -> [Subject; 3] {
-        [
-            Subject::User(self.user),
-            Subject::Project(self.project),
-            Subject::Session(self.session),
-        ]
+        [Subject::User(self.user), Subject::Project(self.project), Subject::Session(self.session)]
     }
 }
 
@@ -121,8 +120,10 @@ pub async fn reserve(
         let now = engine.clock.now();
         let rows =
             budgets::holding(&engine.db, payer.user, Some(payer.project), Some(payer.session));
-        let limits: Vec<Limit> =
-            overruled(rows.await?).iter().map(|it| limit(it, payer.user, payer.zone, now)).collect();
+        let limits: Vec<Limit> = overruled(rows.await?)
+            .iter()
+            .map(|it| limit(it, payer.user, payer.zone, now))
+            .collect();
         let subjects = payer.subjects();
         let tried = engine.holds.try_hold(&engine.db, subjects, &limits, worst, now).await?;
         let told = |limit: usize, left| limits[limit].told(left, &payer.project_name);

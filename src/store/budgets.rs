@@ -2,8 +2,8 @@
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, Condition, DbErr, EntityTrait as _,
-    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _,
-    QuerySelect as _, sea_query::Query,
+    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
+    sea_query::Query,
 };
 
 use super::{
@@ -163,6 +163,19 @@ pub async fn project_names(
         .column(project::Column::Id)
         .column(project::Column::Name)
         .filter(project::Column::Id.is_in(ids))
+        .into_tuple()
+        .all(db.read())
+        .await
+}
+
+/// Everybody's projects by name, for administrators who set budgets.
+pub async fn projects(db: &Db, limit: u64) -> Result<Vec<(ProjectId, String)>, DbErr> {
+    project::Entity::find()
+        .select_only()
+        .column(project::Column::Id)
+        .column(project::Column::Name)
+        .order_by_asc(project::COLUMN.name)
+        .limit(limit)
         .into_tuple()
         .all(db.read())
         .await

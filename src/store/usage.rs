@@ -71,7 +71,9 @@ pub async fn sums(
         let (name, key, shown) = match one {
             By::Day => ("day", day(&span.ahead()), String::new()),
             By::User => ("person", "user_id".to_owned(), newest("user_id", "user_login")),
-            By::Project => ("project", "project_id".to_owned(), newest("project_id", "project_name")),
+            By::Project => {
+                ("project", "project_id".to_owned(), newest("project_id", "project_name"))
+            }
             By::Provider => {
                 ("provider", "provider_id".to_owned(), newest("provider_id", "provider_name"))
             }

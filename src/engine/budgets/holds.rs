@@ -125,7 +125,9 @@ impl Holds {
             }
             room = room.min(left.saturating_sub(state.held(limit.subject)));
         }
-        let Some(worst) = worst else { return Ok(Tried::Held(self.add(&mut state, subjects, 0), None)) };
+        let Some(worst) = worst else {
+            return Ok(Tried::Held(self.add(&mut state, subjects, 0), None));
+        };
         if worst.whole() > 0 && room < worst.least() {
             return Ok(Tried::Busy);
         }

@@ -46,8 +46,7 @@ impl Run {
         self.hold = None;
         self.request.max_output_tokens = None;
         let worst = Worst::of(&self.meta, self.request_bytes(), None);
-        let reserved =
-            budgets::reserve(&self.engine, &self.payer, worst, &self.session.model);
+        let reserved = budgets::reserve(&self.engine, &self.payer, worst, &self.session.model);
         let reserved = tokio::select! {
             biased;
             () = self.reins.cancel.cancelled() => return Ok(Allowed::Aborted),
@@ -162,9 +161,10 @@ impl Run {
 
     /// How many bytes of text are sent to the model.
     pub(super) fn request_bytes(&self) -> usize {
-        let tools = self.request.tools.iter().map(|tool| {
-            tool.name.len() + tool.description.len() + tool.schema.to_string().len()
-        });
+        let tools =
+            self.request.tools.iter().map(|tool| {
+                tool.name.len() + tool.description.len() + tool.schema.to_string().len()
+            });
         self.request.system.len()
             + tools.sum::<usize>()
             + self.request.items.iter().map(Item::bytes).sum::<usize>()
