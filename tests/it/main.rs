@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod api_base;
+mod budgets;
 mod cli;
 mod crash;
 mod model;
@@ -20,3 +21,4 @@ mod support;
 mod tidy;
 mod tools;
 mod upkeep;
+mod usage;

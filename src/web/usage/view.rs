@@ -42,7 +42,6 @@ pub struct Line {
     pub name: String,
     /// The provider of a model.
     pub beside: String,
-    pub calls: i64,
     pub sessions: i64,
     pub input: String,
     pub output: String,
@@ -89,7 +88,6 @@ pub fn lines(mut sums: Vec<Sum>) -> Vec<Line> {
         Line {
             name,
             beside,
-            calls: sum.calls,
             sessions: sum.sessions,
             input: tokens(read(&sum)),
             output: tokens(sum.output),
@@ -123,7 +121,6 @@ pub struct BudgetView {
     pub id: String,
     pub name: String,
     pub spent: String,
-    pub limit: String,
     pub left: String,
     /// What a field shows.
     pub typed: String,
@@ -175,7 +172,6 @@ pub async fn budgets(
             spent: dollars(it.spent),
             left: dollars(it.left()),
             typed: limit.trim_start_matches('$').to_owned(),
-            limit,
             anew: it.told.anew(),
             percent: (i128::from(it.spent) * 100 / i128::from(budget.limit_micros.max(1)))
                 .try_into()
