@@ -86,6 +86,8 @@ pub struct Accounts {
     pub absolute_days: i64,
     /// `auto` sends the cookie over HTTPS only, except where the public URL is plain HTTP on loopback.
     pub secure_cookie: SecureCookie,
+    /// Where the days of people begin who have chosen no time zone.
+    pub time_zone: chrono_tz::Tz,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -182,6 +184,7 @@ impl Default for Accounts {
             idle_days: 14,
             absolute_days: 90,
             secure_cookie: SecureCookie::Auto,
+            time_zone: chrono_tz::Tz::UTC,
         }
     }
 }

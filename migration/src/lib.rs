@@ -10,6 +10,8 @@ mod m20261201_000002_projects;
 mod m20261201_000003_providers;
 mod m20261201_000004_sessions;
 mod m20261201_000005_idempotency;
+mod m20261202_000001_usage;
+mod m20261202_000002_budgets;
 
 pub struct Migrator;
 
@@ -22,6 +24,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261201_000003_providers::Migration),
             Box::new(m20261201_000004_sessions::Migration),
             Box::new(m20261201_000005_idempotency::Migration),
+            Box::new(m20261202_000001_usage::Migration),
+            Box::new(m20261202_000002_budgets::Migration),
         ]
     }
 }

@@ -10,6 +10,7 @@ use crate::{
         ids::UserId,
         login::{Email, Login, check_password},
         name::Name,
+        zone::Zone,
     },
     engine::passwords::Verdict,
     store::{
@@ -73,6 +74,8 @@ pub struct Change {
     pub disabled: Option<bool>,
     /// Ends all sign-ins and revokes all tokens of the person.
     pub password: Option<String>,
+    /// Empty: the server's own.
+    pub time_zone: Option<String>,
 }
 
 /// What of a person has passed the checks.
@@ -82,6 +85,7 @@ struct Checked {
     login: Option<Login>,
     email: Option<Option<Email>>,
     password: Option<String>,
+    time_zone: Option<Option<Zone>>,
 }
 
 /// Adds a person.
@@ -124,6 +128,9 @@ pub async fn change(
         if let Some(email) = checked.email {
             user.email_key = email.as_ref().map(Email::key);
             user.email = email.map(|email| email.as_str().into());
+        }
+        if let Some(zone) = checked.time_zone {
+            user.time_zone = zone.map(|zone| zone.to_string());
         }
         if let Some(admin) = change.admin {
             user.admin = admin;
@@ -242,6 +249,7 @@ async fn prepare(app: &App, new: NewUser) -> Result<User, AccountError> {
             None => String::new(),
         },
         admin: new.admin,
+        time_zone: None,
         disabled_at: None,
         last_login_at: None,
         created_at: now,
@@ -279,6 +287,14 @@ fn check(change: &Change) -> Result<Checked, AccountError> {
             Err(err) => drop(wrong.insert("email", err.to_string())),
         },
     }
+    match change.time_zone.as_deref().map(str::trim) {
+        None => {}
+        Some("") => checked.time_zone = Some(None),
+        Some(name) => match name.parse() {
+            Ok(zone) => checked.time_zone = Some(Some(zone)),
+            Err(err) => drop(wrong.insert("time_zone", format!("{err}"))),
+        },
+    }
     if let Some(password) = &change.password {
         match check_password(password) {
             Ok(()) => checked.password = Some(password.clone()),
@@ -293,7 +309,7 @@ fn differences(before: &User, after: &User) -> serde_json::Map<String, serde_jso
     let fields = |user: &User| {
         json!({
             "name": user.name, "login": user.login, "email": user.email, "admin": user.admin,
-            "disabled": user.disabled_at.is_some(),
+            "disabled": user.disabled_at.is_some(), "time_zone": user.time_zone,
         })
     };
     let (before, after) = (fields(before), fields(after));

@@ -81,4 +81,8 @@ ids! {
     RuleId
     /// How a file was before a message changed it.
     SnapshotId
+    /// One line of the ledger: what one call of a model used.
+    UsageId
+    /// How much may be spent by whom, in which time.
+    BudgetId
 }

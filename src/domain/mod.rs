@@ -4,6 +4,7 @@
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
 pub mod ask;
+pub mod budget;
 pub mod catalogue;
 pub mod clock;
 pub mod conversation;
@@ -30,3 +31,4 @@ pub mod token;
 pub mod trust;
 pub mod turn;
 pub mod undo;
+pub mod zone;

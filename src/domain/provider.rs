@@ -99,8 +99,18 @@ pub struct Meta {
 }
 
 impl ModelMeta {
+    /// Whether some price would credit whoever calls the model. No such price is believed.
+    pub fn has_negative_price(&self) -> bool {
+        let prices =
+            [self.price_input, self.price_output, self.price_cache_read, self.price_cache_write];
+        prices.into_iter().flatten().any(|price| price < 0)
+    }
+
     /// What tokens cost in micro-dollars, rounded up; `None` where a price that counts is unknown.
     pub fn cost(&self, tokens: &Tokens) -> Option<i64> {
+        if self.has_negative_price() {
+            return None;
+        }
         let input = self.price_input?;
         let shares = [
             (tokens.input, input),
@@ -128,6 +138,40 @@ mod tests {
     #[test]
     fn an_unknown_price_is_no_price_and_not_zero() {
         assert_eq!(ModelMeta::default().cost(&Tokens { input: 5, ..Tokens::default() }), None);
+    }
+
+    #[test]
+    fn a_negative_price_credits_nobody() {
+        let meta = ModelMeta {
+            price_input: Some(1_000_000),
+            price_output: Some(1_000_000),
+            price_cache_read: Some(-1_000_000),
+            ..ModelMeta::default()
+        };
+        assert_eq!(meta.cost(&Tokens { input: 5, ..Tokens::default() }), None);
+    }
+
+    #[test]
+    fn each_kind_of_tokens_has_its_own_price() {
+        let meta = ModelMeta {
+            price_input: Some(3_000_000),
+            price_output: Some(15_000_000),
+            price_cache_read: Some(300_000),
+            price_cache_write: Some(3_750_000),
+            ..ModelMeta::default()
+        };
+        let tokens = Tokens {
+            input: 1_000,
+            cache_read: 10_000,
+            cache_write: 2_000,
+            output: 100,
+            reasoning: 60,
+            estimated: false,
+        };
+        // Reasoning is a share of the output and costs nothing more.
+        assert_eq!(meta.cost(&tokens), Some(3_000 + 3_000 + 7_500 + 1_500));
+        let plain = ModelMeta { price_cache_read: None, price_cache_write: None, ..meta };
+        assert_eq!(plain.cost(&tokens), Some(3_000 + 30_000 + 6_000 + 1_500));
     }
 
     #[test]

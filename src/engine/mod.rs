@@ -3,6 +3,7 @@
 //! The engine never renders. Everything here takes an [`Engine`]: the parts that a run needs.
 
 pub mod asks;
+pub mod budgets;
 pub mod gate;
 pub mod hub;
 pub mod passwords;
@@ -45,6 +46,8 @@ pub struct Engine {
     pub snapshots: snapshots::Snapshots,
     pub hub: hub::Hub,
     pub runs: runner::Runs,
+    /// What calls that go on may still cost.
+    pub holds: budgets::Holds,
     /// Commands and searches that run at the same time, over all sessions.
     pub heavy: Semaphore,
     /// Where runs go on: not on the thread that happened to take a prompt, for a browser keeps to
@@ -81,6 +84,7 @@ impl Engine {
             files,
             hub: hub::Hub::default(),
             runs: runner::Runs::default(),
+            holds: budgets::Holds::default(),
             heavy,
             threads: Handle::current(),
             config,

@@ -9,9 +9,10 @@ use sea_orm::{
 };
 
 use crate::domain::{
+    budget::{Period, Scope as BudgetScope},
     ids::{
-        ApiTokenId, AskId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId, SessionId,
-        SnapshotId, TodoId, UserId,
+        ApiTokenId, AskId, AuditId, BudgetId, MessageId, PartId, ProjectId, ProviderId, RuleId,
+        SessionId, SnapshotId, TodoId, UsageId, UserId,
     },
     message::Role,
     provider::Kind,
@@ -85,6 +86,9 @@ text_column!(
     ApiTokenId,
     AskId,
     AuditId,
+    BudgetId,
+    BudgetScope,
+    Period,
     MessageId,
     PartId,
     ProjectId,
@@ -93,6 +97,7 @@ text_column!(
     SessionId,
     SnapshotId,
     TodoId,
+    UsageId,
     UserId,
     Role,
     Kind,

@@ -13,7 +13,7 @@ use serde_json::Value;
 pub(super) use self::group::Group;
 use super::{
     Db,
-    entity::{ask, message, part, session, todo},
+    entity::{ask, message, part, session, todo, usage},
 };
 use crate::domain::{
     ids::{ProviderId, SessionId},
@@ -41,6 +41,8 @@ pub struct SessionChange {
     pub max_steps: Option<i32>,
     pub summary: Option<Value>,
     pub archived_at: Option<Option<DateTime<Utc>>>,
+    /// A line for the ledger, stored with the totals that it is part of.
+    pub used: Option<Box<usage::Model>>,
 }
 
 impl Write {

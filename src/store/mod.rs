@@ -7,6 +7,7 @@
 pub mod api_tokens;
 pub mod asks;
 pub mod audit;
+pub mod budgets;
 pub mod column;
 pub mod db;
 pub mod entity;
@@ -20,6 +21,7 @@ pub mod sessions;
 pub mod sign_ins;
 pub mod snapshots;
 pub mod todos;
+pub mod usage;
 pub mod users;
 
 use std::{future::Future, str::FromStr};

@@ -19,7 +19,7 @@ use crate::{
         accounts::{self, AccountError, Change},
         tokens::{self, NewToken},
     },
-    domain::{device, token::Scope},
+    domain::{device, token::Scope, zone::Zone},
     store::{
         api_tokens,
         entity::{api_token::Model as ApiToken, sign_in::Model as SignIn, user::Model as User},
@@ -33,6 +33,10 @@ struct Account {
     frame: Frame,
     name: String,
     email: String,
+    time_zone: String,
+    /// What holds where that is empty.
+    default_zone: String,
+    zones: Vec<&'static str>,
     errors: Fields,
     sign_ins: Vec<Place>,
     tokens: Vec<Token>,
@@ -68,6 +72,9 @@ impl Account {
             frame,
             name: user.name.clone(),
             email: user.email.clone().unwrap_or_default(),
+            time_zone: user.time_zone.clone().unwrap_or_default(),
+            default_zone: app.config.accounts.time_zone.to_string(),
+            zones: Zone::names().collect(),
             errors: Fields::new(),
             sign_ins: sign_ins.into_iter().map(|row| Place::of(row, this.as_deref())).collect(),
             tokens: tokens.into_iter().map(|row| Token::of(row, now)).collect(),
@@ -122,6 +129,8 @@ pub struct You {
     name: String,
     #[serde(default)]
     email: String,
+    /// Absent: it stays.
+    time_zone: Option<String>,
 }
 
 /// `POST /account`
@@ -131,15 +140,20 @@ pub async fn save(
     frame: Frame,
     by: Actor,
     CurrentUser(user): CurrentUser,
-    Form(You { name, email }): Form<You>,
+    Form(You { name, email, time_zone }): Form<You>,
 ) -> Result<HttpResponse, Error> {
-    let change =
-        Change { name: Some(name.clone()), email: Some(email.clone()), ..Change::default() };
+    let change = Change {
+        name: Some(name.clone()),
+        email: Some(email.clone()),
+        time_zone: time_zone.clone(),
+        ..Change::default()
+    };
     match accounts::change(&app, user.id, change, &by).await {
         Ok(_) => Ok(see_other(&app, "/account")),
         Err(AccountError::Fields(errors)) => {
             let page = Account::of(&app, &session, frame, &user).await?;
-            Account { name, email, ..page }.refuse(errors)
+            let time_zone = time_zone.unwrap_or_default();
+            Account { name, email, time_zone, ..page }.refuse(errors)
         }
         Err(err) => Err(err.into()),
     }

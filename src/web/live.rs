@@ -181,6 +181,7 @@ async fn missed(
         max_steps: Some(row.max_steps),
         summary: Some(row.summary),
         archived_at: Some(row.archived_at),
+        used: None,
     };
     stored.push(Stored { seq: floor, write: Write::Session(Box::new(whole)) });
     Ok(Some(Missed { events: stored.into_iter().map(Event::Stored).collect(), floor }))

@@ -25,6 +25,7 @@ pub mod rules;
 pub mod sessions;
 mod setup;
 pub mod sign_ins;
+pub mod usage;
 mod users;
 pub mod words;
 

@@ -15,14 +15,15 @@ use actix_web::{
 
 use super::{
     account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
-    providers, rules, sessions, setup, users,
+    providers, rules, sessions, setup, usage, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
-        api_token::Model as ApiToken, ask::Model as Ask, message::Model as Message,
-        part::Model as Part, project::Model as Project, provider::Model as Provider,
-        session::Model as Session, sign_in::Model as SignIn, user::Model as User,
+        api_token::Model as ApiToken, ask::Model as Ask, budget::Model as Budget,
+        message::Model as Message, part::Model as Part, project::Model as Project,
+        provider::Model as Provider, session::Model as Session, sign_in::Model as SignIn,
+        user::Model as User,
     },
 };
 
@@ -98,6 +99,12 @@ fn pages() -> Vec<Entry> {
         Owner::<Project>::post ("/projects/{id}/rules/change", rules::change_in_project),
         Owner::<Project>::get  ("/projects/{id}/rules/try",    rules::try_in_project),
 
+        SignedIn::get  ("/usage",     usage::show),
+        SignedIn::get  ("/usage.csv", usage::csv),
+        SignedIn::post ("/budgets",   usage::add_budget),
+        Owner::<Budget>::post ("/budgets/{id}",        usage::change_budget),
+        Owner::<Budget>::post ("/budgets/{id}/remove", usage::remove_budget),
+
         SignedIn::post ("/sessions", sessions::new::create_anywhere),
         Owner::<Project>::get  ("/projects/{id}/sessions/new", sessions::new::form),
         Owner::<Project>::post ("/projects/{id}/sessions",     sessions::new::create),
@@ -148,6 +155,13 @@ fn api() -> Vec<Entry> {
         Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
         Owner::<Project>::get ("/api/v1/projects/{id}/rules", api::rules::of_project),
         Owner::<Project>::put ("/api/v1/projects/{id}/rules", api::rules::replace_in_project),
+
+        SignedIn::get    ("/api/v1/usage",   api::usage::index),
+        SignedIn::get    ("/api/v1/budgets", api::budgets::index),
+        SignedIn::create ("/api/v1/budgets", api::budgets::create),
+        Owner::<Budget>::get    ("/api/v1/budgets/{id}", api::budgets::show),
+        Owner::<Budget>::patch  ("/api/v1/budgets/{id}", api::budgets::change),
+        Owner::<Budget>::delete ("/api/v1/budgets/{id}", api::budgets::delete),
 
         SignedIn::get    ("/api/v1/tokens", api::tokens::index),
         SignedIn::create ("/api/v1/tokens", api::tokens::create),

@@ -4,6 +4,7 @@
 mod access;
 mod accounts;
 mod api_base;
+mod budgets;
 mod cli;
 mod crash;
 mod journal;
@@ -21,3 +22,4 @@ mod support;
 mod tidy;
 mod tools;
 mod upkeep;
+mod usage;

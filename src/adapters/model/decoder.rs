@@ -9,7 +9,7 @@ use super::{
     heard::{Heard, Stop},
     sse::{Line, Lines, MAX_LINE},
 };
-use crate::domain::model::{Delta, Fault, Reply};
+use crate::domain::model::{Delta, Fault, Reply, Usage};
 
 /// What one format says in a piece of a stream.
 pub(super) trait Format: Send {
@@ -86,6 +86,10 @@ impl<F: Format> Decode for Decoder<F> {
             Ok(()) | Err(Stop::Done) => body.heard.check(),
             Err(stop) => Err(body.heard.fault(stop)),
         }
+    }
+
+    fn usage(&self) -> Option<Usage> {
+        self.body.heard.usage.clone()
     }
 
     fn reply(mut self: Box<Self>) -> Reply {

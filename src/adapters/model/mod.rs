@@ -37,7 +37,7 @@ pub use self::{list::TestOk, stream::ReplyStream};
 pub use crate::domain::{catalogue::ModelInfo, model::Kind};
 use crate::domain::{
     conversation::Request,
-    model::{Answer, Asked, Delta, Fault, FaultKind, Reply, classify, retry_after},
+    model::{Answer, Asked, Delta, Fault, FaultKind, Reply, Usage, classify, retry_after},
     secret::Secret,
 };
 
@@ -175,6 +175,9 @@ trait Decode: Send {
 
     /// Takes note that nothing more comes, and fails where that is no whole reply.
     fn end(&mut self, said: &mut VecDeque<Delta>) -> Result<(), Fault>;
+
+    /// What was used, as far as that was said.
+    fn usage(&self) -> Option<Usage>;
 
     /// What was said in all.
     fn reply(self: Box<Self>) -> Reply;

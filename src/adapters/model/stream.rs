@@ -6,7 +6,7 @@ use reqwest::Response;
 use tokio::time::timeout;
 
 use super::{Decode, Peer, Progress};
-use crate::domain::model::{Delta, Fault, Reply};
+use crate::domain::model::{Delta, Fault, Reply, Usage};
 
 /// How long the account of what was used is waited for once all is said.
 const LAST_WORDS: Duration = Duration::from_secs(3);
@@ -73,6 +73,11 @@ impl ReplyStream {
                 self.response = None;
             }
         }
+    }
+
+    /// What the provider has said of what was used: of a reply too that does not become whole.
+    pub fn usage(&self) -> Option<Usage> {
+        self.decoder.usage()
     }
 
     /// The whole reply. What has not been taken by [`ReplyStream::next`] is read first.

@@ -3,6 +3,7 @@
 //! A run is rebuilt from what is stored, stores what happens before it tells the hub, and ends
 //! with the session in a state that a person can go on from.
 
+mod bill;
 mod call;
 mod endpoint;
 mod forewarn;

@@ -26,7 +26,7 @@ use crate::{
     adapters::model::Endpoint,
     domain::{
         conversation::{self, CallIds, Exchange, Request, ToolChoice, ToolSpec},
-        ids::SessionId,
+        ids::{ProviderId, SessionId},
         message::{Part, Role},
         provider::ModelMeta,
         session::{AskStatus, Failure, Queued, SessionStatus, Summary},
@@ -34,6 +34,7 @@ use crate::{
     },
     engine::{
         Engine,
+        budgets::{self, Hold, Payer},
         gate::Gatekeeper,
         hub::Teller,
         snapshots::MessageRecorder,
@@ -69,6 +70,10 @@ pub(super) struct Run {
     pub gate: Gatekeeper,
     pub endpoint: Endpoint,
     pub meta: ModelMeta,
+    pub provider: ProviderId,
+    pub payer: Payer,
+    /// What is set aside for the call that goes on.
+    pub hold: Option<Hold>,
     /// What is sent to the model; its items grow with each step.
     pub request: Request,
     pub ids: CallIds,
@@ -108,6 +113,7 @@ pub(super) async fn run(
     let teller = engine.hub.teller(session.id);
     let found = endpoint(&engine, &session).await?;
     let conversation = messages::conversation(&engine.db, session.id).await?;
+    let session_provider = session.provider_id.context("a model without a provider");
     let (endpoint, meta) = match found {
         Ok(found) => found,
         Err(failure) => {
@@ -117,10 +123,20 @@ pub(super) async fn run(
             };
         }
     };
+    let session_provider = session_provider?;
     let gate = Gatekeeper::of_session(&engine, session.id).await?;
     let root = PathBuf::from(&project.path);
     let last = conversation.last().context("a run without a prompt")?.message.clone();
     let recorder = engine.snapshots.recorder(&root, session.id, last.id);
+    let person = store::users::find(&engine.db, session.user_id).await?;
+    let payer = Payer {
+        user: session.user_id,
+        zone: budgets::zone(&engine, person.as_ref()),
+        login: person.map(|person| person.login).unwrap_or_default(),
+        project: project.id,
+        project_name: project.name.clone(),
+        session: session.id,
+    };
     let mut run = Run {
         request: Request {
             model: session.model.clone(),
@@ -146,6 +162,9 @@ pub(super) async fn run(
         gate,
         endpoint,
         meta,
+        provider: session_provider,
+        payer,
+        hold: None,
     };
     run.go(begin, conversation).await
 }
@@ -225,6 +244,8 @@ impl Run {
             if !writes.is_empty() {
                 self.forewarn(&mut writes).await;
                 self.record(std::mem::take(&mut writes)).await?;
+                // What it cost stands in the ledger now.
+                self.hold = None;
             }
             if !plan.run.is_empty() {
                 self.refresh_gate().await?;

@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{
+    bill::{Allowed, Outcome},
     call::{Plan, RunningCall},
     record::{filled, value},
     run::Run,
@@ -13,7 +14,7 @@ use crate::{
     domain::{
         conversation::ToolChoice,
         message::{Part, Reasoning, Step, Text, Tokens, ToolCall, ToolStatus},
-        model::{Delta, Fault, Finish, RawCall, Reply, parse_arguments},
+        model::{Delta, Fault, Finish, RawCall, Reply, Usage, parse_arguments},
         retry::{self, Decision},
         session::Failure,
         turn::{Heard, Turn},
@@ -21,7 +22,7 @@ use crate::{
     engine::hub::Retry,
     store::{
         entity::part::Model as PartRow,
-        journal::{self, Write},
+        journal::{self, SessionChange, Write},
     },
 };
 
@@ -53,8 +54,9 @@ enum DraftKind {
 /// How one try ended.
 enum Try {
     Reply(Reply),
-    Fault(Fault),
-    Aborted,
+    /// With what was used nevertheless, where the provider has said so.
+    Fault(Fault, Option<Usage>),
+    Aborted(Option<Usage>),
 }
 
 /// While a part is long, its text is stored so often.
@@ -74,6 +76,11 @@ impl Run {
         let mut attempt = 0;
         loop {
             attempt += 1;
+            match self.reserve().await? {
+                Allowed::Yes => {}
+                Allowed::Aborted => return Ok(StepEnd::Aborted),
+                Allowed::No(failure) => return Ok(StepEnd::Failed(failure)),
+            }
             match self.try_model(&mut drafts).await? {
                 Try::Reply(reply) => {
                     if !reply.calls.is_empty() {
@@ -83,11 +90,13 @@ impl Run {
                         self.take_reply(reply, drafts, started, turn, writes),
                     ));
                 }
-                Try::Aborted => {
+                Try::Aborted(usage) => {
+                    self.bill_try(usage, written(&drafts), Outcome::Aborted).await?;
                     self.keep(drafts).await?;
                     return Ok(StepEnd::Aborted);
                 }
-                Try::Fault(fault) => {
+                Try::Fault(fault, usage) => {
+                    self.bill_try(usage, written(&drafts), Outcome::Failed).await?;
                     let failure = match self.decide(&fault, attempt) {
                         Ok(wait) => {
                             self.withdraw(&mut drafts);
@@ -110,27 +119,28 @@ impl Run {
         let asked = self.engine.models.stream(&self.endpoint, &self.request);
         let mut stream = tokio::select! {
             biased;
-            () = self.reins.cancel.cancelled() => return Ok(Try::Aborted),
+            () = self.reins.cancel.cancelled() => return Ok(Try::Aborted(None)),
             stream = asked => match stream {
                 Ok(stream) => stream,
-                Err(fault) => return Ok(Try::Fault(fault)),
+                Err(fault) => return Ok(Try::Fault(fault, None)),
             },
         };
         loop {
             let delta = tokio::select! {
                 biased;
-                () = self.reins.cancel.cancelled() => return Ok(Try::Aborted),
+                () = self.reins.cancel.cancelled() => return Ok(Try::Aborted(stream.usage())),
                 delta = stream.next() => delta,
             };
             match delta {
                 Ok(Some(delta)) => self.draw(delta, drafts).await?,
                 Ok(None) => break,
-                Err(fault) => return Ok(Try::Fault(fault)),
+                Err(fault) => return Ok(Try::Fault(fault, stream.usage())),
             }
         }
+        let usage = stream.usage();
         Ok(match stream.reply().await {
             Ok(reply) => Try::Reply(reply),
-            Err(fault) => Try::Fault(fault),
+            Err(fault) => Try::Fault(fault, usage),
         })
     }
 
@@ -213,27 +223,42 @@ impl Run {
         for draft in drafts {
             self.teller.withdraw(draft.row.id);
         }
-        let charged = reply.usage.as_ref().and_then(|usage| usage.cost_micros);
-        let usage = reply.usage.map(|usage| usage.tokens);
-        let tokens = usage.unwrap_or_else(|| self.estimate());
+        let usage = reply.usage;
+        let tokens = usage.as_ref().map_or_else(|| self.estimate(), |usage| usage.tokens);
         let step = Step {
             tokens,
-            cost_micros: charged.or_else(|| self.meta.cost(&tokens)),
+            cost_micros: self.cost(usage.as_ref(), &tokens),
             finish_reason: reply.finish.as_str().to_owned(),
             duration_ms: u64::try_from(started.elapsed().as_millis()).unwrap_or(u64::MAX),
         };
         self.count(&step);
+        let charged = usage.as_ref().and_then(|usage| usage.cost_micros);
+        let line = self.line(&step, charged, usage.map(|usage| usage.raw), Outcome::Done);
         let planned = self.calls.iter().map(RunningCall::planned).collect();
         let plan = self.plan(turn.hear(Heard::Reply(planned)), writes);
         let row = filled(self.new_part("step"), &Part::Step(step.clone()));
         writes.push(Write::Part(Box::new(row)));
         self.step.push(Part::Step(step));
-        writes.push(self.session_change(None));
+        writes.push(Write::Session(Box::new(SessionChange {
+            summary: Some(value(&self.summary)),
+            used: Some(line),
+            ..SessionChange::default()
+        })));
         plan
     }
 
     /// Adds a step to the totals of the answer and of the session.
     fn count(&mut self, step: &Step) {
+        self.count_tokens(step);
+        self.summary.steps += 1;
+        self.summary.context_tokens = step.tokens.input
+            + step.tokens.cache_read
+            + step.tokens.cache_write
+            + step.tokens.output;
+    }
+
+    /// Adds what a call used to the totals, also where it was no step.
+    pub(super) fn count_tokens(&mut self, step: &Step) {
         let mut tokens: Tokens =
             serde_json::from_value(self.answer.tokens.clone()).unwrap_or_default();
         tokens += step.tokens;
@@ -246,11 +271,6 @@ impl Run {
             None => self.summary.cost_incomplete = true,
         }
         self.summary.tokens += step.tokens;
-        self.summary.steps += 1;
-        self.summary.context_tokens = step.tokens.input
-            + step.tokens.cache_read
-            + step.tokens.cache_write
-            + step.tokens.output;
     }
 
     /// Tokens by the rule of thumb of four bytes each, where the provider does not say.
@@ -349,6 +369,11 @@ impl DraftKind {
             Self::Text | Self::Call(_) => Part::Text(Text { text }),
         }
     }
+}
+
+/// Bytes that a try has written so far.
+fn written(drafts: &[Draft]) -> usize {
+    drafts.iter().map(|draft| draft.text.len()).sum()
 }
 
 fn take(drafts: &mut Vec<Draft>, kind: DraftKind) -> Option<PartRow> {

@@ -3,6 +3,7 @@
 pub mod api_token;
 pub mod ask;
 pub mod audit;
+pub mod budget;
 pub mod idempotency_key;
 pub mod message;
 pub mod part;
@@ -13,4 +14,5 @@ pub mod session;
 pub mod sign_in;
 pub mod snapshot;
 pub mod todo;
+pub mod usage;
 pub mod user;

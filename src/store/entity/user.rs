@@ -17,6 +17,8 @@ pub struct Model {
     pub email_key: Option<String>,
     pub password_hash: String,
     pub admin: bool,
+    /// The IANA name of where their days begin; the server's own where there is none.
+    pub time_zone: Option<String>,
     pub disabled_at: Option<DateTimeUtc>,
     pub last_login_at: Option<DateTimeUtc>,
     pub created_at: DateTimeUtc,

@@ -9,7 +9,7 @@ use sea_orm::{
 use super::{Batch, Write};
 use crate::{
     domain::ids::SessionId,
-    store::entity::{ask, message, part, session, todo},
+    store::entity::{ask, message, part, session, todo, usage},
 };
 
 /// Parts that one statement puts; a statement has room for some ten thousand values.
@@ -21,6 +21,7 @@ const TOGETHER: usize = 200;
 /// every other writer waits.
 pub(super) async fn all(tx: &impl ConnectionTrait, batches: &mut [Batch]) -> Result<(), DbErr> {
     let mut parts = Vec::new();
+    let mut used = Vec::new();
     for batch in batches {
         batch.first = advance(tx, batch).await?;
         for (seq, write) in (batch.first..).zip(&mut batch.writes) {
@@ -36,11 +37,15 @@ pub(super) async fn all(tx: &impl ConnectionTrait, batches: &mut [Batch]) -> Res
                     // It refers to its part.
                     put_parts(tx, std::mem::take(&mut parts)).await?;
                 }
+                if let Write::Session(change) = write {
+                    used.extend(change.used.as_deref().cloned());
+                }
                 put(tx, batch.session, seq, write).await?;
             }
         }
     }
-    put_parts(tx, parts).await
+    put_parts(tx, parts).await?;
+    put_used(tx, used).await
 }
 
 /// Changes the session itself and counts its `seq` on. Returns the first of the new numbers.
@@ -74,6 +79,17 @@ async fn put_parts(tx: &impl ConnectionTrait, parts: Vec<part::Model>) -> Result
                 .update_columns([part::Column::Data, part::Column::Seq])
                 .to_owned(),
         )
+        .exec_without_returning(tx)
+        .await
+        .map(drop)
+}
+
+/// Adds lines to the ledger with one statement. They are never changed.
+async fn put_used(tx: &impl ConnectionTrait, used: Vec<usage::Model>) -> Result<(), DbErr> {
+    if used.is_empty() {
+        return Ok(());
+    }
+    usage::Entity::insert_many(used.into_iter().map(|row| row.into_active_model().reset_all()))
         .exec_without_returning(tx)
         .await
         .map(drop)

@@ -5,6 +5,7 @@
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
 pub mod asks;
+pub mod budgets;
 mod maybe;
 pub mod me;
 pub mod page;
@@ -14,6 +15,7 @@ pub mod rules;
 pub mod schema;
 pub mod sessions;
 pub mod tokens;
+pub mod usage;
 pub mod users;
 
 use actix_web::{
@@ -42,12 +44,14 @@ use crate::app::App;
 fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
+        budgets::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
         providers::Doc::openapi(),
         rules::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),
+        usage::Doc::openapi(),
         users::Doc::openapi(),
     ]
 }

@@ -170,6 +170,7 @@ pub async fn change(
         admin: wish.admin,
         disabled: wish.disabled,
         password: wish.password,
+        ..Change::default()
     };
     let user = accounts::change(&app, user.id, change, &by).await?;
     json(StatusCode::OK, &User::from(user))

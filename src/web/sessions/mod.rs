@@ -24,4 +24,4 @@ mod timeline;
 mod tool;
 mod view;
 pub mod whole_output;
-mod words;
+pub(super) mod words;

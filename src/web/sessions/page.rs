@@ -90,7 +90,7 @@ pub async fn show(
         return html(MessagesFragment { frame, session_id, earlier, articles });
     }
     let summary = side::summary(&session);
-    let context = Context::of(&app.db, &session, &summary).await?;
+    let context = Context::of(&app.engine, &session, &summary).await?;
     let todos = side::todos(todos::of(&app.db, session.id).await?);
     let changed = side::changed(&summary);
     let (additions, deletions) = totals(&changed);

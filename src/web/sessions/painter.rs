@@ -198,7 +198,7 @@ impl Painter {
         let frame = &self.frame;
         let session_id = &self.session.to_string();
         let summary = side::summary(session);
-        let context = Context::of(&self.app.db, session, &summary).await?;
+        let context = Context::of(&self.app.engine, session, &summary).await?;
         let changed = side::changed(&summary);
         let (additions, deletions) = totals(&changed);
         let mut html = oob::morph(&ContextFragment { frame, context: &context }.render()?);

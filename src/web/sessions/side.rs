@@ -15,6 +15,7 @@ use crate::{
         session::{FileStatus, Queued, Summary, TodoItem},
         text::cut,
     },
+    engine::{Engine, budgets},
     store::{
         Db, DbErr,
         entity::{provider::Model as Provider, session::Model as Session, todo::Model as Todo},
@@ -37,6 +38,8 @@ pub struct Context {
     pub steps: u32,
     pub tokens: String,
     pub cached: Option<String>,
+    /// What is left of the budgets that hold for it, tightest first.
+    pub budgets: Vec<String>,
 }
 
 /// The totals of a session as they are stored.
@@ -45,14 +48,18 @@ pub fn summary(session: &Session) -> Summary {
 }
 
 impl Context {
-    pub async fn of(db: &Db, session: &Session, summary: &Summary) -> Result<Self, DbErr> {
+    pub async fn of(engine: &Engine, session: &Session, summary: &Summary) -> Result<Self, DbErr> {
+        let db = &engine.db;
         let meta = match session.provider_id {
             Some(id) => providers::usable(db, session.user_id, id).await?.map(|it| it.meta),
             None => None,
         };
         let meta: Meta = meta.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
         let meta = meta.models.get(&session.model).cloned().unwrap_or_default();
-        Ok(Self::new(summary, &meta))
+        let mut standing = budgets::of_session(engine, session).await?;
+        standing.sort_by_key(|it| it.told.left);
+        let left = standing.iter().map(|it| it.told.remaining());
+        Ok(Self { budgets: left.collect(), ..Self::new(summary, &meta) })
     }
 
     fn new(summary: &Summary, meta: &ModelMeta) -> Self {
@@ -71,6 +78,7 @@ impl Context {
             cost,
             steps: summary.steps,
             tokens: format!("{} in, {} out", short(input), short(tokens.output)),
+            budgets: Vec::new(),
             cached: percent(tokens.cache_read, input).map(|share| format!("{share} %")),
         }
     }

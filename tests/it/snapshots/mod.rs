@@ -99,6 +99,7 @@ impl World {
             password_hash: String::new(),
             admin: false,
             disabled_at: None,
+            time_zone: None,
             last_login_at: None,
             created_at: now,
             updated_at: now,

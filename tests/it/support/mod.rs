@@ -108,6 +108,7 @@ impl TestApp {
             password_hash: cheap_hash(PASSWORD),
             admin: matches!(rights, Rights::Admin),
             disabled_at: None,
+            time_zone: None,
             last_login_at: None,
             created_at: now,
             updated_at: now,

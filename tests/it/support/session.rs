@@ -5,7 +5,8 @@ use std::{path::PathBuf, time::Duration};
 use forge::{
     domain::{
         ask::{ProposedRule, Question},
-        ids::{AskId, MessageId, PartId, ProjectId, ProviderId},
+        budget::{Period, Scope},
+        ids::{AskId, BudgetId, MessageId, PartId, ProjectId, ProviderId},
         message::{Part, Role, Step, Text, ToolCall},
         provider::{Kind, Meta, ModelMeta},
         session::{AskKind, AskStatus, Queued, SessionStatus},
@@ -15,8 +16,9 @@ use forge::{
     store::{
         self,
         entity::{
-            ask::Model as Ask, message::Model as Message, part::Model as PartRow,
-            project::Model as Project, provider::Model as Provider, session::Model as Session,
+            ask::Model as Ask, budget::Model as Budget, message::Model as Message,
+            part::Model as PartRow, project::Model as Project, provider::Model as Provider,
+            session::Model as Session,
         },
         journal::{self, Write},
         messages::Whole,
@@ -79,6 +81,25 @@ impl TestApp {
             updated_at: now,
         };
         store::providers::create(&self.app.db, provider).await.unwrap()
+    }
+
+    /// A budget that somebody has set for a project of theirs.
+    pub async fn budget_row(&self, owner: &Person, project: ProjectId) -> Budget {
+        let now = self.app.clock.now();
+        let row = Budget {
+            id: BudgetId::mint(now, self.app.entropy.as_ref()),
+            scope: Scope::Project,
+            user_id: None,
+            project_id: Some(project),
+            session_id: None,
+            period: Period::Day,
+            limit_micros: 5_000_000,
+            allow_unknown: false,
+            owner_id: Some(owner.user.id),
+            created_at: now,
+            updated_at: now,
+        };
+        store::budgets::create(&self.app.db, row, 1_000).await.unwrap().unwrap()
     }
 
     /// A session of somebody's on a project.

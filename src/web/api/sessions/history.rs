@@ -10,6 +10,7 @@ use super::{
             error::Error,
             extract::{Json, Owned, Query},
         },
+        budgets::{self, Budget},
         json,
         page::Page,
     },
@@ -100,10 +101,20 @@ pub async fn todos(app: Data<App>, Owned(session): Owned<Session>) -> Result<Htt
 /// Shows what a session has used
 #[utoipa::path(
     get, path = "/api/v1/sessions/{id}/usage", tag = "sessions",
-    responses((status = 200, description = "Tokens and cost so far", body = Totals)),
+    responses((status = 200, description = "Tokens and cost so far", body = SessionUsage)),
 )]
-pub async fn usage(Owned(session): Owned<Session>) -> Result<HttpResponse, Error> {
-    json(StatusCode::OK, &Totals::read(&session.summary))
+pub async fn usage(app: Data<App>, Owned(session): Owned<Session>) -> Result<HttpResponse, Error> {
+    let totals = Totals::read(&session.summary);
+    let budgets = budgets::of_session(&app, &session).await?;
+    json(StatusCode::OK, &SessionUsage { totals, budgets })
+}
+
+/// What a session has used so far, and the budgets that hold for it
+#[derive(Serialize, ToSchema)]
+pub struct SessionUsage {
+    #[serde(flatten)]
+    totals: Totals,
+    budgets: Vec<Budget>,
 }
 
 /// Which changes are compared.

@@ -8,7 +8,7 @@ pub mod prompts;
 use actix_web::{HttpResponse, http::StatusCode, web::Data};
 use utoipa::OpenApi;
 
-pub use self::body::{MessageBody, PartBody, SessionBody};
+pub use self::body::{MessageBody, PartBody, SessionBody, dollars};
 use self::body::{SessionToChange, SessionToCreate};
 use super::{
     super::{
