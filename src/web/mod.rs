@@ -27,6 +27,7 @@ mod setup;
 pub mod sign_ins;
 pub mod usage;
 mod users;
+mod whole;
 pub mod words;
 
 use std::{net::TcpListener, sync::Arc};
@@ -84,6 +85,7 @@ pub fn serve(listener: TcpListener, app: App, cookie_key: Key) -> std::io::Resul
             .wrap(from_fn(error::render))
             .wrap(from_fn(request_log::log))
             .wrap(headers)
+            .wrap(from_fn(whole::whole))
             .service(web::scope(&base).configure(routes::mount))
             .default_service(web::to(routes::nothing))
     });

@@ -444,3 +444,26 @@ async fn old_hashes_are_made_anew_at_sign_in() {
     assert!(hash().await.contains("m=16,"), "{}", hash().await);
     alice.post("/sign-in", &CREDENTIALS).await.assert_redirect("/");
 }
+
+#[actix_web::test]
+async fn a_change_is_made_whole_though_whoever_asked_for_it_hangs_up() {
+    let app = TestApp::start().await;
+    let (root, bob) = (app.admin("root").await, app.person("bob").await);
+    let path = format!("/api/v1/users/{}", bob.user.id);
+    let body = serde_json::json!({"disabled": true});
+    let busy = app.app.db.begin().await.unwrap();
+    let request = root.api.json(reqwest::Method::PATCH, &path, &body);
+    let hung_up = tokio::time::timeout(std::time::Duration::from_millis(200), request).await;
+    assert!(hung_up.is_err(), "it waits for the writer");
+    tokio::time::sleep(std::time::Duration::from_millis(200)).await;
+    busy.rollback().await.unwrap();
+    for _ in 0..500 {
+        let log = forge::store::audit::page(&app.app.db, None, 1).await.unwrap();
+        if log.first().is_some_and(|it| it.action == "user.disabled") {
+            bob.api.get("/api/v1/me").await.assert_status(401);
+            return;
+        }
+        tokio::time::sleep(std::time::Duration::from_millis(10)).await;
+    }
+    panic!("nothing came of it");
+}
