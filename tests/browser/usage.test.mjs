@@ -66,9 +66,9 @@ test('calls are drawn, and numbers without a price are said to be so', () =>
     await page.getByRole('rowheader', { name: model.models[0] }).waitFor();
     await inspect(page, 'usage');
 
-    // Another choice is shown at once.
-    await page.getByLabel('To', { exact: true }).fill('2020-01-31');
     await page.getByLabel('From').fill('2020-01-01');
+    await page.getByLabel('To', { exact: true }).fill('2020-01-31');
+    await page.getByRole('button', { name: 'Show', exact: true }).click();
     await page.getByText('Nothing was used in these days').waitFor();
   }));
 

@@ -225,6 +225,8 @@ pub fn start(engine: &Arc<Engine>, session: SessionId, begin: Begin) {
         let _ = ended.send(true);
         engine.hub.tidy();
         match run::waits(&engine, session).await {
+            // Whoever stops a run in its last moment wants nothing more to begin either.
+            Ok(true) if cancel.is_cancelled() => {}
             Ok(true) => wake(&engine, session),
             Ok(false) => {}
             Err(err) => tracing::error!(%session, "looking for waiting prompts: {err}"),
