@@ -148,6 +148,8 @@ fn cost(tokens: u64, price: i64) -> i64 {
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Told {
     pub scope: Scope,
+    /// Whether only administrators can change it.
+    pub imposed: bool,
     /// The name of the project, where it is one's.
     pub project: String,
     pub period: Period,
@@ -222,13 +224,10 @@ impl Told {
     }
 
     fn way_out(&self) -> &'static str {
-        match self.scope {
-            Scope::Everyone | Scope::User => {
-                "Choose a cheaper model, or ask an administrator to raise it."
-            }
-            Scope::Project | Scope::Session => {
-                "Choose a cheaper model, or have it raised on the page Usage."
-            }
+        if self.imposed {
+            "Choose a cheaper model, or ask an administrator to raise it."
+        } else {
+            "Choose a cheaper model, or have it raised on the page Usage."
         }
     }
 }

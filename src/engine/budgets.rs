@@ -39,6 +39,7 @@ pub(super) struct Limit {
     pub micros: i64,
     pub allow_unknown: bool,
     scope: Scope,
+    imposed: bool,
     period: Period,
     zone: Zone,
 }
@@ -51,6 +52,7 @@ impl Limit {
     fn told(&self, left: i64, project: &str) -> Told {
         Told {
             scope: self.scope,
+            imposed: self.imposed,
             project: project.to_owned(),
             period: self.period,
             limit: self.micros,
@@ -172,7 +174,17 @@ pub async fn standing(
         true => HashMap::new(),
         false => budgets::project_names(&engine.db, ids).await?.into_iter().collect(),
     };
-    let limits: Vec<Limit> = rows.iter().map(|row| limit(row, user, zone, now)).collect();
+    // The day of another person's budget is that person's.
+    let others: Vec<UserId> = rows.iter().filter_map(|row| row.user_id).collect();
+    let others = match others.iter().all(|other| *other == user) {
+        true => Vec::new(),
+        false => store::users::by_ids(&engine.db, others).await?,
+    };
+    let zone_of = |row: &Budget| {
+        let other = others.iter().find(|other| Some(other.id) == row.user_id);
+        other.map_or(zone, |other| self::zone(engine, Some(other)))
+    };
+    let limits: Vec<Limit> = rows.iter().map(|row| limit(row, user, zone_of(row), now)).collect();
     let spent = spent(&engine.db, &limits).await?;
     let each = rows.into_iter().zip(limits).zip(spent).map(|((budget, limit), spent)| {
         let project = budget.project_id.and_then(|id| names.get(&id)).cloned();
@@ -338,6 +350,7 @@ fn limit(budget: &Budget, user: UserId, zone: Zone, now: chrono::DateTime<chrono
         micros: budget.limit_micros,
         allow_unknown: budget.allow_unknown,
         scope: budget.scope,
+        imposed: budget.owner_id.is_none(),
         period: budget.period,
         zone,
     }

@@ -41,6 +41,11 @@ pub async fn all(db: &Db) -> Result<Vec<User>, DbErr> {
     user::Entity::find().order_by_asc(user::COLUMN.login_key).all(db.read()).await
 }
 
+/// Some people, in no order.
+pub async fn by_ids(db: &Db, ids: Vec<UserId>) -> Result<Vec<User>, DbErr> {
+    user::Entity::find().filter(user::COLUMN.id.is_in(ids)).all(db.read()).await
+}
+
 /// A page of everybody by id, after a cursor.
 pub async fn page(db: &Db, after: Option<UserId>, limit: u64) -> Result<Vec<User>, DbErr> {
     let mut query = user::Entity::find().order_by_asc(user::COLUMN.id).limit(limit);

@@ -123,6 +123,10 @@ async fn a_budget_says_what_is_left_and_starts_anew_where_the_person_is() {
     let usage = alice.get("/usage").await.assert_ok().body;
     assert!(usage.contains("You: $0.10 a day") && usage.contains("$0.018 left"), "{usage}");
 
+    // Also to an administrator elsewhere it is the day of the person.
+    let seen = root.api.get("/api/v1/budgets").await.assert_ok().value();
+    assert_eq!(seen["items"][0]["resets_at"], "2026-01-01T23:00:00Z");
+
     // One minute to midnight there, then one after.
     app.clock.advance(TimeDelta::minutes(13 * 60 + 59));
     app.prompt(&alice, &session, "Three").await;

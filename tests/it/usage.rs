@@ -98,6 +98,21 @@ async fn cached_tokens_are_counted_once() {
 }
 
 #[actix_web::test]
+async fn absurd_numbers_of_a_provider_are_not_believed() {
+    let app = TestApp::start().await;
+    let model = ScriptedModel::start().await;
+    app.provider(&model).await;
+    let desk = Desk::of(&app, app.person("alice").await, "atlas").await;
+    for _ in 0..2 {
+        let most = 9_000_000_000_000_000_000;
+        desk.ask(&app, &model, Script::text("Done.").usage(most, 0, 100)).await;
+    }
+    let lines = lines(&app, &desk.session).await;
+    let counted: Vec<_> = lines.iter().map(|line| (line.input, line.cost_micros)).collect();
+    assert_eq!(counted, [(1_000_000_000, Some(2_000_000_800)); 2]);
+}
+
+#[actix_web::test]
 async fn an_unknown_price_is_said_and_is_not_zero() {
     let app = TestApp::start().await;
     let model = ScriptedModel::start().await;

@@ -33,6 +33,19 @@ const MOST_TOKENS: u64 = 1_000_000_000;
 /// Micro-dollars of one call that are believed.
 const MOST_COST: i64 = 1_000_000_000_000;
 
+/// Tokens as they are counted: no sum of them is more than a number can be.
+pub(super) fn believed(tokens: Tokens) -> Tokens {
+    let count = |count: u64| count.min(MOST_TOKENS);
+    Tokens {
+        input: count(tokens.input),
+        output: count(tokens.output),
+        reasoning: count(tokens.reasoning),
+        cache_read: count(tokens.cache_read),
+        cache_write: count(tokens.cache_write),
+        estimated: tokens.estimated,
+    }
+}
+
 /// Whether a call may be made.
 pub(super) enum Allowed {
     Yes,
@@ -44,8 +57,7 @@ impl Run {
     /// Sets aside what the next call may cost, as far as budgets allow it.
     pub(super) async fn reserve(&mut self) -> anyhow::Result<Allowed> {
         self.hold = None;
-        self.request.max_output_tokens = None;
-        let worst = Worst::of(&self.meta, self.request_bytes(), None);
+        let worst = Worst::of(&self.meta, self.request_bytes(), self.wanted_output);
         let reserved = budgets::reserve(&self.engine, &self.payer, worst, &self.session.model);
         let reserved = tokio::select! {
             biased;
@@ -55,7 +67,7 @@ impl Run {
         Ok(match reserved {
             Ok((hold, output)) => {
                 self.hold = Some(hold);
-                self.request.max_output_tokens = output;
+                self.request.max_output_tokens = output.or(self.wanted_output);
                 Allowed::Yes
             }
             Err(message) => Allowed::No(Failure {
@@ -88,7 +100,7 @@ impl Run {
             hold.cost(step.cost_micros.unwrap_or(0), now);
         }
         let tokens = step.tokens;
-        let count = |count: u64| count.min(MOST_TOKENS).cast_signed();
+        let count = |count: u64| count.cast_signed();
         Box::new(Line {
             id: UsageId::mint(now, self.engine.entropy.as_ref()),
             at: now,
@@ -130,7 +142,7 @@ impl Run {
     ) -> anyhow::Result<()> {
         let stopped = outcome == Outcome::Aborted && written > 0;
         let mut tokens = match &usage {
-            Some(usage) => usage.tokens,
+            Some(usage) => believed(usage.tokens),
             None if stopped => {
                 let input = self.request_bytes() as u64 / 4;
                 Tokens { input, estimated: true, ..Tokens::default() }

@@ -72,6 +72,8 @@ pub(super) struct Run {
     pub meta: ModelMeta,
     pub provider: ProviderId,
     pub payer: Payer,
+    /// How long answers may be at most by themselves; a budget can make the next one shorter.
+    pub wanted_output: Option<u32>,
     /// What is set aside for the call that goes on.
     pub hold: Option<Hold>,
     /// What is sent to the model; its items grow with each step.
@@ -164,8 +166,10 @@ pub(super) async fn run(
         meta,
         provider: session_provider,
         payer,
+        wanted_output: None,
         hold: None,
     };
+    run.wanted_output = run.request.max_output_tokens;
     run.go(begin, conversation).await
 }
 

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{
-    bill::{Allowed, Outcome},
+    bill::{Allowed, Outcome, believed},
     call::{Plan, RunningCall},
     record::{filled, value},
     run::Run,
@@ -224,7 +224,7 @@ impl Run {
             self.teller.withdraw(draft.row.id);
         }
         let usage = reply.usage;
-        let tokens = usage.as_ref().map_or_else(|| self.estimate(), |usage| usage.tokens);
+        let tokens = usage.as_ref().map_or_else(|| self.estimate(), |usage| believed(usage.tokens));
         let step = Step {
             tokens,
             cost_micros: self.cost(usage.as_ref(), &tokens),

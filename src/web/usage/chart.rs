@@ -157,10 +157,7 @@ impl Chart {
 }
 
 /// The models that have a colour, dearest first; the last one is shared where there are more.
-fn series<'a>(
-    sums: &'a [Sum],
-    worth: impl Fn(&Sum) -> i64,
-) -> (Vec<Series>, HashMap<&'a str, usize>) {
+fn series(sums: &[Sum], worth: impl Fn(&Sum) -> i64) -> (Vec<Series>, HashMap<&str, usize>) {
     let mut models: HashMap<&str, i64> = HashMap::new();
     for sum in sums {
         *models.entry(sum.model.as_deref().unwrap_or_default()).or_default() += worth(sum);
