@@ -10,6 +10,8 @@ mod m20261201_000002_projects;
 mod m20261201_000003_providers;
 mod m20261201_000004_sessions;
 mod m20261201_000005_idempotency;
+mod m20261203_000001_session_settings;
+mod m20261203_000002_attachments;
 
 pub struct Migrator;
 
@@ -22,6 +24,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261201_000003_providers::Migration),
             Box::new(m20261201_000004_sessions::Migration),
             Box::new(m20261201_000005_idempotency::Migration),
+            Box::new(m20261203_000001_session_settings::Migration),
+            Box::new(m20261203_000002_attachments::Migration),
         ]
     }
 }

@@ -81,4 +81,6 @@ ids! {
     RuleId
     /// How a file was before a message changed it.
     SnapshotId
+    /// A file that somebody gave to a session.
+    AttachmentId
 }

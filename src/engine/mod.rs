@@ -3,8 +3,10 @@
 //! The engine never renders. Everything here takes an [`Engine`]: the parts that a run needs.
 
 pub mod asks;
+pub mod attachments;
 pub mod gate;
 pub mod hub;
+pub mod models;
 pub mod passwords;
 pub mod projects;
 pub mod providers;
@@ -43,6 +45,7 @@ pub struct Engine {
     pub sandbox: Sandbox,
     pub files: tools::Files,
     pub snapshots: snapshots::Snapshots,
+    pub attachments: attachments::Attachments,
     pub hub: hub::Hub,
     pub runs: runner::Runs,
     /// Commands and searches that run at the same time, over all sessions.
@@ -76,7 +79,9 @@ impl Engine {
             &config.data.dir,
             files.clone(),
         );
+        let attachments = attachments::Attachments::below(&config.data.dir);
         Ok(Self {
+            attachments,
             snapshots,
             files,
             hub: hub::Hub::default(),
@@ -107,10 +112,13 @@ impl Engine {
 
     /// Removes kept content of files that nothing refers to any more.
     pub async fn sweep(&self) {
-        match self.snapshots.sweep().await {
-            Ok(0) => {}
-            Ok(bytes) => tracing::info!(bytes, "removed content that nothing refers to"),
-            Err(err) => tracing::error!("removing content that nothing refers to: {err}"),
+        let snapshots = self.snapshots.sweep().await.map_err(anyhow::Error::from);
+        for swept in [snapshots, attachments::sweep(self).await] {
+            match swept {
+                Ok(0) => {}
+                Ok(bytes) => tracing::info!(bytes, "removed content that nothing refers to"),
+                Err(err) => tracing::error!("removing content that nothing refers to: {err}"),
+            }
         }
     }
 

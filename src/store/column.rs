@@ -9,11 +9,12 @@ use sea_orm::{
 };
 
 use crate::domain::{
+    conversation::Effort,
     ids::{
-        ApiTokenId, AskId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId, SessionId,
-        SnapshotId, TodoId, UserId,
+        ApiTokenId, AskId, AttachmentId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId,
+        SessionId, SnapshotId, TodoId, UserId,
     },
-    message::Role,
+    message::{FileKind, Role},
     provider::Kind,
     session::{AskKind, AskStatus, Queued, SessionStatus, TodoStatus},
     token::Scope,
@@ -84,6 +85,7 @@ macro_rules! text_column {
 text_column!(
     ApiTokenId,
     AskId,
+    AttachmentId,
     AuditId,
     MessageId,
     PartId,
@@ -95,6 +97,8 @@ text_column!(
     TodoId,
     UserId,
     Role,
+    FileKind,
+    Effort,
     Kind,
     AskKind,
     AskStatus,

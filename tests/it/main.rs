@@ -4,10 +4,12 @@
 mod access;
 mod accounts;
 mod api_base;
+mod attachments;
 mod cli;
 mod crash;
 mod model;
 mod model_kinds;
+mod models;
 mod projects;
 mod providers;
 mod rules;

@@ -5,6 +5,7 @@
 
 mod call;
 mod endpoint;
+mod files;
 mod forewarn;
 mod late;
 mod record;

@@ -2,9 +2,11 @@
 
 pub mod api_token;
 pub mod ask;
+pub mod attachment;
 pub mod audit;
 pub mod idempotency_key;
 pub mod message;
+pub mod model_favourite;
 pub mod part;
 pub mod permission_rule;
 pub mod project;

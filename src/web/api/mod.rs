@@ -5,6 +5,7 @@
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
 pub mod asks;
+pub mod attachments;
 mod maybe;
 pub mod me;
 pub mod page;
@@ -42,6 +43,7 @@ use crate::app::App;
 fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
+        attachments::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
         providers::Doc::openapi(),

@@ -10,8 +10,8 @@ use utoipa::{
 
 use crate::domain::{
     ids::{
-        ApiTokenId, AskId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId, SessionId,
-        SnapshotId, TodoId, UserId,
+        ApiTokenId, AskId, AttachmentId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId,
+        SessionId, SnapshotId, TodoId, UserId,
     },
     token::Scope,
     trust::Trust,
@@ -39,8 +39,19 @@ macro_rules! ids {
 }
 
 ids!(
-    ApiTokenId, AskId, AuditId, MessageId, PartId, ProjectId, ProviderId, RuleId, SessionId,
-    SnapshotId, TodoId, UserId,
+    ApiTokenId,
+    AskId,
+    AttachmentId,
+    AuditId,
+    MessageId,
+    PartId,
+    ProjectId,
+    ProviderId,
+    RuleId,
+    SessionId,
+    SnapshotId,
+    TodoId,
+    UserId,
 );
 
 /// One of a few words.
