@@ -19,6 +19,8 @@ use crate::{app::App, engine::attachments::Incoming};
 
 /// Pieces that a form may consist of.
 const PIECES: usize = 100;
+/// How many times the largest file all files of a form may be together: they are held in memory.
+const TOGETHER: usize = 4;
 
 /// A posted form with the files that came with it: as `multipart/form-data`, or without files as
 /// any form.
@@ -79,6 +81,7 @@ async fn read(app: &App, mut body: Multipart) -> Result<Pieces, Error> {
     let limits = &app.config.attachments;
     let mut pieces = Pieces { fields: Vec::new(), files: Vec::new() };
     let mut room = BODY_MAX;
+    let mut file_room = limits.file_bytes().saturating_mul(TOGETHER);
     let mut count = 0;
     while let Some(piece) = body.next().await {
         let mut piece = piece.map_err(|err| unreadable(err.into()))?;
@@ -92,6 +95,10 @@ async fn read(app: &App, mut body: Multipart) -> Result<Pieces, Error> {
         let mut content = BytesMut::new();
         while let Some(chunk) = piece.next().await {
             let chunk = chunk.map_err(|err| unreadable(err.into()))?;
+            if file.is_some() && content.len() + chunk.len() > file_room {
+                let most = limits.file_mb.saturating_mul(TOGETHER);
+                return Err(Error::TooLarge(format!("The files are over {most} MB together.")));
+            }
             if content.len() + chunk.len() > most {
                 return Err(match &file {
                     Some(file) => {
@@ -118,6 +125,7 @@ async fn read(app: &App, mut body: Multipart) -> Result<Pieces, Error> {
             let text = format!("Attach at most {} files to a prompt.", limits.per_prompt);
             return Err(Error::field("attachments", text));
         }
+        file_room -= content.len();
         pieces.files.push(Incoming { name: file, content: content.to_vec() });
     }
     Ok(pieces)

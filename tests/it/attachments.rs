@@ -134,12 +134,14 @@ async fn what_is_no_image_and_no_text_is_refused_and_nothing_is_sent() {
     let cut = &png(3, 2)[..30];
     let many = [("attachments", "a.txt", b"a".as_slice()); 11];
     let long = vec![b'a'; 10_000_001];
+    let large = [("attachments", "a.txt", &long[..9_000_000]); 5];
     for (files, status, says) in [
         (vec![("attachments", "a.pdf", b"%PDF-1.7\n\xff".as_slice())], 422, "a.pdf is no PNG"),
         (vec![("attachments", "a.png", cut)], 422, "a.png is damaged"),
         (vec![("attachments", "a.png", huge.as_slice())], 422, "9000 × 2 pixels"),
         (many.to_vec(), 422, "at most 10 files"),
         (vec![("attachments", "a.txt", long.as_slice())], 413, "a.txt is over 10 MB"),
+        (large.to_vec(), 413, "over 40 MB together"),
         (Vec::new(), 422, "Write what should be done"),
     ] {
         let answer = alice.upload(&stage.at("/prompt"), &[("text", "")], &files).await;

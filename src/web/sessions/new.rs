@@ -5,12 +5,12 @@ use askama::Template;
 use serde::Deserialize;
 
 use super::{
-    picker::{self, Picker},
+    picker::{self, Picker, Told},
     side::{self, Group},
 };
 use crate::{
     app::App,
-    domain::{conversation::Effort, ids::ProjectId, session::Queued},
+    domain::{ids::ProjectId, session::Queued},
     engine::{
         attachments::{self, Incoming},
         refused::Refused,
@@ -129,7 +129,7 @@ async fn started(
     app: &App,
     user: &User,
     project: &Project,
-    (asked, (effort, temperature)): (&Begin, (Option<Effort>, Option<f64>)),
+    (asked, (effort, temperature)): (&Begin, Told),
     files: Vec<Incoming>,
 ) -> Result<Session, Refused> {
     // Looked at first, so that no session is left behind that was never prompted.

@@ -42,7 +42,7 @@ pub struct Settings {
     /// The model that they are for.
     pub model: String,
     /// Its efforts; none where it takes none.
-    pub efforts: &'static [Effort],
+    pub efforts: &'static [(Effort, &'static str)],
     pub effort: Option<Effort>,
     pub highest: Option<f32>,
     pub temperature: Option<f64>,
@@ -55,7 +55,12 @@ pub struct Files {
     pub accept: &'static str,
 }
 
-const EFFORTS: &[Effort] = &[Effort::Off, Effort::Low, Effort::Medium, Effort::High];
+const EFFORTS: &[(Effort, &str)] = &[
+    (Effort::Off, "No effort"),
+    (Effort::Low, "Low effort"),
+    (Effort::Medium, "Medium effort"),
+    (Effort::High, "High effort"),
+];
 
 /// Images, and what browsers take for text. What a file is is found out by its content.
 const ACCEPT: &str = "image/png,image/jpeg,image/gif,image/webp,text/*,.md,.json,.toml,.yaml,.yml,.log,.rs,.py,.ts,.sql";
@@ -136,11 +141,14 @@ fn groups(offers: &[Offer], chosen: &str) -> Vec<Group> {
     groups
 }
 
+/// What a session is to tell its model: an effort and a temperature.
+pub type Told = (Option<Effort>, Option<f64>);
+
 /// What a form says of the settings: only for the model that they were drawn for.
 pub fn entered(
     form: (&Option<String>, &Option<String>, &Option<String>),
     model: &str,
-) -> Result<Option<(Option<Effort>, Option<f64>)>, Error> {
+) -> Result<Option<Told>, Error> {
     let (drawn_for, effort, temperature) = form;
     if drawn_for.as_deref() != Some(model) || model.is_empty() {
         return Ok(None);
