@@ -105,6 +105,9 @@ pub struct Meta {
     pub entered: BTreeMap<String, ModelMeta>,
 }
 
+/// The version of [`Meta`] that is written: the first that tells apart where values come from.
+pub const META_VERSION: u32 = 2;
+
 /// Where a value comes from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Source {
@@ -118,10 +121,10 @@ impl Meta {
     /// what was entered, else what the list says, else what `catalogue` knows of a model of this
     /// id.
     pub fn settle(&mut self, chosen: &[String], catalogue: impl Fn(&str) -> ModelMeta) {
-        if self.listed.is_empty() && self.entered.is_empty() {
-            // Stored before the two were told apart.
+        if self.version < META_VERSION && self.listed.is_empty() && self.entered.is_empty() {
             self.listed = std::mem::take(&mut self.models);
         }
+        self.version = META_VERSION;
         let (listed, nothing) = (&self.listed, ModelMeta::default());
         self.entered.retain(|id, it| *it != nothing || !listed.contains_key(id));
         let ids = self.listed.keys().chain(self.entered.keys()).chain(chosen);
@@ -213,6 +216,14 @@ mod tests {
         meta.entered.clear();
         meta.settle(&[], |_| ModelMeta::default());
         assert_eq!(meta.models["m"], of(Some(2), None), "the list shows again");
+    }
+
+    #[test]
+    fn what_the_catalogue_said_is_never_taken_for_the_list() {
+        let (mut meta, chosen) = (Meta::default(), ["m".to_owned()]);
+        meta.settle(&chosen, |_| ModelMeta { context: Some(3), ..ModelMeta::default() });
+        meta.settle(&chosen, |_| ModelMeta::default());
+        assert_eq!((meta.models["m"].context, meta.listed.len()), (None, 0));
     }
 
     #[test]

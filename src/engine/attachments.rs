@@ -111,6 +111,9 @@ pub(super) async fn parts(
     session: &Session,
     ids: &[AttachmentId],
 ) -> Result<Vec<Part>, Refused> {
+    if ids.is_empty() {
+        return Ok(Vec::new());
+    }
     let limits = &engine.config.attachments;
     let wrong = |text: String| Refused::field("attachments", text);
     if ids.len() > limits.per_prompt {
@@ -165,9 +168,12 @@ pub(super) async fn sweep(engine: &Engine) -> anyhow::Result<u64> {
 }
 
 async fn room(engine: &Engine, session: SessionId, more: usize) -> Result<(), Refused> {
+    if more == 0 {
+        return Ok(());
+    }
     let most = engine.config.attachments.per_session;
     let count = store::attachments::count(&engine.db, session).await?;
-    if more > 0 && count + more as u64 > most as u64 {
+    if count + more as u64 > most as u64 {
         let text = format!("A session has at most {most} attachments. Begin a new session.");
         return Err(Refused::field("attachments", text));
     }

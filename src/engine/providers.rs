@@ -27,14 +27,11 @@ use crate::{
         clock::Clock,
         ids::{Entropy, ProviderId},
         model::{Fault, FaultKind},
-        provider::{Kind, Meta, ModelMeta},
+        provider::{Kind, META_VERSION, Meta, ModelMeta},
         secret::Secret,
     },
     store::{Db, audit, entity::provider::Model as Provider, providers},
 };
-
-/// The version of [`Meta`] that is written.
-const META: u32 = 1;
 
 /// The longest that a test of a provider, or a reading of its list, may take.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -106,7 +103,7 @@ impl<'a> Providers<'a> {
             key: None,
             key_hint: None,
             models: json!([]),
-            meta: json!(Meta { version: META, ..Meta::default() }),
+            meta: json!(Meta { version: META_VERSION, ..Meta::default() }),
             disabled_at: None,
             created_at: now,
             updated_at: now,
@@ -340,7 +337,7 @@ fn settle(provider: &mut Provider, change: impl FnOnce(&mut Meta, &[String])) {
     meta.settle(&chosen, |id| catalogued(provider, id));
     change(&mut meta, &chosen);
     meta.settle(&chosen, |id| catalogued(provider, id));
-    provider.meta = json!(Meta { version: META, ..meta });
+    provider.meta = json!(meta);
 }
 
 /// Keeps what the provider's list says now. Of a model that is gone from the list it stays where
