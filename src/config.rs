@@ -25,6 +25,7 @@ pub struct Config {
     pub projects: Projects,
     pub sandbox: Sandbox,
     pub agent: Agent,
+    pub attachments: Attachments,
     pub log: Log,
 }
 
@@ -143,6 +144,24 @@ pub struct Agent {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+pub struct Attachments {
+    /// The largest file that may be attached, in MB.
+    pub file_mb: usize,
+    /// Files that may be attached to one prompt.
+    pub per_prompt: usize,
+    /// Files that a session may have in all.
+    pub per_session: usize,
+}
+
+impl Attachments {
+    /// The largest file, in bytes.
+    pub fn file_bytes(&self) -> usize {
+        self.file_mb.saturating_mul(1_000_000)
+    }
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Log {
     /// What to log, as `tracing` filters are written.
     pub filter: String,
@@ -192,6 +211,12 @@ impl Default for Accounts {
 impl Default for Agent {
     fn default() -> Self {
         Self { max_steps: 50, idle_seconds: 120, tools_at_once: 8 }
+    }
+}
+
+impl Default for Attachments {
+    fn default() -> Self {
+        Self { file_mb: 10, per_prompt: 10, per_session: 200 }
     }
 }
 
@@ -270,7 +295,7 @@ impl Config {
         {
             return wrong("database.url must begin with sqlite: or postgres:.".into());
         }
-        let positive: [(&str, i128); 8] = [
+        let positive: [(&str, i128); 11] = [
             ("server.workers", self.server.workers as i128),
             ("accounts.argon2_passes", self.accounts.argon2_passes.into()),
             ("accounts.argon2_at_once", self.accounts.argon2_at_once as i128),
@@ -279,6 +304,9 @@ impl Config {
             ("agent.max_steps", self.agent.max_steps.into()),
             ("agent.idle_seconds", self.agent.idle_seconds.into()),
             ("agent.tools_at_once", self.agent.tools_at_once as i128),
+            ("attachments.file_mb", self.attachments.file_mb as i128),
+            ("attachments.per_prompt", self.attachments.per_prompt as i128),
+            ("attachments.per_session", self.attachments.per_session as i128),
         ];
         for (key, value) in positive {
             if !(1..=100_000).contains(&value) {

@@ -12,6 +12,8 @@ mod m20261201_000004_sessions;
 mod m20261201_000005_idempotency;
 mod m20261202_000001_usage;
 mod m20261202_000002_budgets;
+mod m20261203_000001_session_settings;
+mod m20261203_000002_attachments;
 
 pub struct Migrator;
 
@@ -26,6 +28,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261201_000005_idempotency::Migration),
             Box::new(m20261202_000001_usage::Migration),
             Box::new(m20261202_000002_budgets::Migration),
+            Box::new(m20261203_000001_session_settings::Migration),
+            Box::new(m20261203_000002_attachments::Migration),
         ]
     }
 }

@@ -47,7 +47,12 @@ pub fn hash_all(mut content: impl io::Read) -> io::Result<Hash> {
 impl Blobs {
     /// The blobs of a data folder. Their own folder is made when it is first needed.
     pub fn below(data: &Path) -> Self {
-        Self { folder: data.join("blobs").into(), removing: Arc::default() }
+        Self::at(&data.join("blobs"))
+    }
+
+    /// The blobs of a folder.
+    pub fn at(folder: &Path) -> Self {
+        Self { folder: folder.into(), removing: Arc::default() }
     }
 
     /// Keeps content. What is there already is not written again.

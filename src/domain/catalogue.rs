@@ -8,6 +8,8 @@ use figment::{
 };
 use serde::{Deserialize, Serialize};
 
+use super::provider::ModelMeta;
+
 /// A model that a provider offers. Unknown is `None`, never zero.
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ModelInfo {
@@ -51,6 +53,22 @@ impl ModelInfo {
             self.cache_write_price = self.cache_write_price.or(model.price.cache_write);
         }
         self
+    }
+}
+
+impl From<ModelInfo> for ModelMeta {
+    fn from(info: ModelInfo) -> Self {
+        Self {
+            context: info.context,
+            output_limit: info.output_limit,
+            tools: info.tools,
+            reasoning: info.reasoning,
+            images: info.images,
+            price_input: info.input_price,
+            price_output: info.output_price,
+            price_cache_read: info.cache_read_price,
+            price_cache_write: info.cache_write_price,
+        }
     }
 }
 

@@ -5,13 +5,18 @@
 //! provider refuses. The items of a step depend on it and on what came before, never on what comes
 //! after, so that a conversation that grows keeps its beginning, and provider caches hit.
 
+mod files;
 mod image;
 
 use std::{collections::HashMap, fmt, str::FromStr};
 
+use serde::{Deserialize, Serialize};
 use serde_json::{Map, Value};
 
-pub use self::image::{Image, ImageType};
+pub use self::{
+    files::{Attached, prompt_item},
+    image::{Image, ImageType},
+};
 use super::{
     message::{self, Part, Role, ToolStatus, UnknownWord, words},
     provider::ModelMeta,
@@ -36,7 +41,8 @@ pub struct Request {
 }
 
 /// How much a model is to think before it answers.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
 pub enum Effort {
     /// Not at all, or as little as the model can.
     Off,

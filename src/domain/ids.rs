@@ -85,4 +85,6 @@ ids! {
     UsageId
     /// How much may be spent by whom, in which time.
     BudgetId
+    /// A file that somebody gave to a session.
+    AttachmentId
 }

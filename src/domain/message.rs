@@ -8,6 +8,8 @@ use std::{fmt, str::FromStr};
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use super::ids::AttachmentId;
+
 /// Who a message is from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
@@ -44,6 +46,7 @@ pub enum Part {
     Text(Text),
     Reasoning(Reasoning),
     Tool(Box<ToolCall>),
+    File(FilePart),
     Patch(Patch),
     Step(Step),
 }
@@ -52,6 +55,25 @@ pub enum Part {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Text {
     pub text: String,
+}
+
+/// A file that was sent with a prompt. Its content is kept apart.
+#[derive(Clone, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FilePart {
+    pub attachment_id: AttachmentId,
+    pub name: String,
+    pub mime: String,
+    pub kind: FileKind,
+    /// Bytes.
+    pub size: u64,
+}
+
+/// What a file is to a model.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FileKind {
+    Image,
+    Text,
 }
 
 /// What a model thought before it answered.
@@ -183,6 +205,7 @@ impl Part {
             Self::Text(_) => "text",
             Self::Reasoning(_) => "reasoning",
             Self::Tool(_) => "tool",
+            Self::File(_) => "file",
             Self::Patch(_) => "patch",
             Self::Step(_) => "step",
         }
@@ -248,6 +271,7 @@ pub struct UnknownWord(pub String);
 
 words! {
     Role { User => "user", Assistant => "assistant" }
+    FileKind { Image => "image", Text => "text" }
     ToolStatus {
         Pending => "pending", Running => "running", Done => "done",
         Error => "error", Denied => "denied", Aborted => "aborted",

@@ -4,6 +4,7 @@
 //! outside its arguments. That is what lets every rule of the product be tested in a line.
 
 pub mod ask;
+pub mod attachment;
 pub mod budget;
 pub mod catalogue;
 pub mod clock;

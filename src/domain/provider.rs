@@ -94,8 +94,59 @@ pub struct ModelMeta {
 #[derive(Clone, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Meta {
     pub version: u32,
+    /// What holds, made by [`Meta::settle`] of what follows and of the catalogue.
     #[serde(default)]
     pub models: BTreeMap<String, ModelMeta>,
+    /// What the provider's own list says.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub listed: BTreeMap<String, ModelMeta>,
+    /// What an admin entered, which goes before all else and stays when the list is read again.
+    #[serde(default, skip_serializing_if = "BTreeMap::is_empty")]
+    pub entered: BTreeMap<String, ModelMeta>,
+}
+
+/// The version of [`Meta`] that is written: the first that tells apart where values come from.
+pub const META_VERSION: u32 = 2;
+
+/// Where a value comes from.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum Source {
+    Entered,
+    Listed,
+    Catalogue,
+}
+
+impl Meta {
+    /// Works out what holds, also of the models that sessions can use and nothing else is said of:
+    /// what was entered, else what the list says, else what `catalogue` knows of a model of this
+    /// id.
+    pub fn settle(&mut self, chosen: &[String], catalogue: impl Fn(&str) -> ModelMeta) {
+        if self.version < META_VERSION && self.listed.is_empty() && self.entered.is_empty() {
+            self.listed = std::mem::take(&mut self.models);
+        }
+        self.version = META_VERSION;
+        let (listed, nothing) = (&self.listed, ModelMeta::default());
+        self.entered.retain(|id, it| *it != nothing || !listed.contains_key(id));
+        let ids = self.listed.keys().chain(self.entered.keys()).chain(chosen);
+        let settled = ids.map(|id| {
+            let known =
+                |all: &BTreeMap<String, ModelMeta>| all.get(id).cloned().unwrap_or_default();
+            let holds = known(&self.entered).or(&known(&self.listed)).or(&catalogue(id));
+            (id.clone(), holds)
+        });
+        self.models = settled.collect();
+    }
+
+    /// Where a value of a model comes from; `None` where it is not known.
+    pub fn source<T>(&self, id: &str, value: impl Fn(&ModelMeta) -> Option<T>) -> Option<Source> {
+        let is_in = |all: &BTreeMap<String, ModelMeta>| all.get(id).and_then(&value).is_some();
+        match () {
+            () if is_in(&self.entered) => Some(Source::Entered),
+            () if is_in(&self.listed) => Some(Source::Listed),
+            () if is_in(&self.models) => Some(Source::Catalogue),
+            () => None,
+        }
+    }
 }
 
 impl ModelMeta {
@@ -104,6 +155,22 @@ impl ModelMeta {
         let prices =
             [self.price_input, self.price_output, self.price_cache_read, self.price_cache_write];
         prices.into_iter().flatten().any(|price| price < 0)
+    }
+
+    /// The same, with what is unknown taken from another.
+    #[must_use]
+    pub fn or(self, other: &Self) -> Self {
+        Self {
+            context: self.context.or(other.context),
+            output_limit: self.output_limit.or(other.output_limit),
+            tools: self.tools.or(other.tools),
+            reasoning: self.reasoning.or(other.reasoning),
+            images: self.images.or(other.images),
+            price_input: self.price_input.or(other.price_input),
+            price_output: self.price_output.or(other.price_output),
+            price_cache_read: self.price_cache_read.or(other.price_cache_read),
+            price_cache_write: self.price_cache_write.or(other.price_cache_write),
+        }
     }
 
     /// What tokens cost in micro-dollars, rounded up; `None` where a price that counts is unknown.
@@ -172,6 +239,44 @@ mod tests {
         assert_eq!(meta.cost(&tokens), Some(3_000 + 3_000 + 7_500 + 1_500));
         let plain = ModelMeta { price_cache_read: None, price_cache_write: None, ..meta };
         assert_eq!(plain.cost(&tokens), Some(3_000 + 30_000 + 6_000 + 1_500));
+    }
+
+    #[test]
+    fn what_was_entered_goes_before_the_list_and_that_before_the_catalogue() {
+        let of =
+            |context, output_limit| ModelMeta { context, output_limit, ..ModelMeta::default() };
+        let mut meta = Meta {
+            listed: [("m".to_owned(), of(Some(2), None))].into(),
+            entered: [("m".to_owned(), of(Some(1), None)), ("n".to_owned(), of(None, None))].into(),
+            ..Meta::default()
+        };
+        meta.settle(&[], |_| ModelMeta { tools: Some(true), ..of(Some(3), Some(3)) });
+        let expected = ModelMeta { tools: Some(true), ..of(Some(1), Some(3)) };
+        assert_eq!(meta.models["m"], expected);
+        assert_eq!(meta.models["n"].context, Some(3));
+        assert_eq!(meta.source("m", |it| it.context), Some(Source::Entered));
+        assert_eq!(meta.source("m", |it| it.output_limit), Some(Source::Catalogue));
+        assert_eq!(meta.source("m", |it| it.price_input), None);
+        meta.entered.clear();
+        meta.settle(&[], |_| ModelMeta::default());
+        assert_eq!(meta.models["m"], of(Some(2), None), "the list shows again");
+    }
+
+    #[test]
+    fn what_the_catalogue_said_is_never_taken_for_the_list() {
+        let (mut meta, chosen) = (Meta::default(), ["m".to_owned()]);
+        meta.settle(&chosen, |_| ModelMeta { context: Some(3), ..ModelMeta::default() });
+        meta.settle(&chosen, |_| ModelMeta::default());
+        assert_eq!((meta.models["m"].context, meta.listed.len()), (None, 0));
+    }
+
+    #[test]
+    fn what_was_stored_before_is_taken_for_the_list() {
+        let old = r#"{"version": 1, "models": {"m": {"context": 5}}}"#;
+        let mut meta: Meta = serde_json::from_str(old).unwrap();
+        meta.settle(&[], |_| ModelMeta::default());
+        assert_eq!(meta.models["m"].context, Some(5));
+        assert_eq!(meta.source("m", |it| it.context), Some(Source::Listed));
     }
 
     #[test]

@@ -3,9 +3,11 @@
 //! The engine never renders. Everything here takes an [`Engine`]: the parts that a run needs.
 
 pub mod asks;
+pub mod attachments;
 pub mod budgets;
 pub mod gate;
 pub mod hub;
+pub mod models;
 pub mod passwords;
 pub mod projects;
 pub mod providers;
@@ -44,6 +46,7 @@ pub struct Engine {
     pub sandbox: Sandbox,
     pub files: tools::Files,
     pub snapshots: snapshots::Snapshots,
+    pub attachments: attachments::Attachments,
     pub hub: hub::Hub,
     pub runs: runner::Runs,
     /// What calls that go on may still cost.
@@ -79,7 +82,9 @@ impl Engine {
             &config.data.dir,
             files.clone(),
         );
+        let attachments = attachments::Attachments::below(&config.data.dir);
         Ok(Self {
+            attachments,
             snapshots,
             files,
             hub: hub::Hub::default(),
@@ -111,10 +116,13 @@ impl Engine {
 
     /// Removes kept content of files that nothing refers to any more.
     pub async fn sweep(&self) {
-        match self.snapshots.sweep().await {
-            Ok(0) => {}
-            Ok(bytes) => tracing::info!(bytes, "removed content that nothing refers to"),
-            Err(err) => tracing::error!("removing content that nothing refers to: {err}"),
+        let snapshots = self.snapshots.sweep().await.map_err(anyhow::Error::from);
+        for swept in [snapshots, attachments::sweep(self).await] {
+            match swept {
+                Ok(0) => {}
+                Ok(bytes) => tracing::info!(bytes, "removed content that nothing refers to"),
+                Err(err) => tracing::error!("removing content that nothing refers to: {err}"),
+            }
         }
     }
 

@@ -5,14 +5,12 @@
 
 mod draft;
 
-use std::{
-    collections::BTreeMap,
-    time::{Duration, Instant},
-};
+use std::time::{Duration, Instant};
 
 use anyhow::Context as _;
 use serde_json::{Value, json};
 use tokio::time::timeout;
+use url::Url;
 
 use self::draft::{Change, KeyChange};
 pub use self::draft::{Draft, MAX_KEY, MAX_MODEL, MAX_MODELS, MAX_URL};
@@ -29,14 +27,11 @@ use crate::{
         clock::Clock,
         ids::{Entropy, ProviderId},
         model::{Fault, FaultKind},
-        provider::{Kind, Meta, ModelMeta},
+        provider::{Kind, META_VERSION, Meta, ModelMeta},
         secret::Secret,
     },
     store::{Db, audit, entity::provider::Model as Provider, providers},
 };
-
-/// The version of [`Meta`] that is written.
-const META: u32 = 1;
 
 /// The longest that a test of a provider, or a reading of its list, may take.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -108,7 +103,7 @@ impl<'a> Providers<'a> {
             key: None,
             key_hint: None,
             models: json!([]),
-            meta: meta_json(BTreeMap::new()),
+            meta: json!(Meta { version: META_VERSION, ..Meta::default() }),
             disabled_at: None,
             created_at: now,
             updated_at: now,
@@ -204,7 +199,7 @@ impl<'a> Providers<'a> {
         let count = listed.len();
         // The list was waited for: the row may have changed meanwhile, so only its meta is written.
         let changed = providers::change(self.db, provider.id, |it| {
-            it.meta = meta_json(merged(listed, known(it).models, &chosen(it)));
+            settle(it, |meta, chosen| relist(meta, listed, chosen));
             it.updated_at = self.clock.now();
         });
         let changed = changed.await.map_err(Refused::from)?.ok_or(Refused::Gone)?;
@@ -303,11 +298,8 @@ impl Sealed {
         if let Some(models) = models {
             provider.models = json!(models);
         }
-        if let Some(entered) = meta {
-            let mut models = known(provider).models;
-            models.extend(entered);
-            provider.meta = meta_json(models);
-        }
+        // Prices in the catalogue hold at some addresses only.
+        settle(provider, |known, _| known.entered.extend(meta.unwrap_or_default()));
         match disabled {
             Some(true) => provider.disabled_at = provider.disabled_at.or(Some(now)),
             Some(false) => provider.disabled_at = None,
@@ -327,39 +319,38 @@ pub fn known(provider: &Provider) -> Meta {
     serde_json::from_value(provider.meta.clone()).unwrap_or_default()
 }
 
-/// What was listed, filled up from what was known or entered before. A model that is gone from the
-/// list stays where sessions use it.
-fn merged(
-    listed: Vec<ModelInfo>,
-    mut before: BTreeMap<String, ModelMeta>,
-    chosen: &[String],
-) -> BTreeMap<String, ModelMeta> {
-    let mut models = BTreeMap::new();
-    for info in listed.into_iter().filter(|it| it.id.len() <= MAX_MODEL) {
-        let before = before.remove(&info.id).unwrap_or_default();
-        let meta = ModelMeta {
-            context: info.context.or(before.context),
-            output_limit: info.output_limit.or(before.output_limit),
-            tools: info.tools.or(before.tools),
-            reasoning: info.reasoning.or(before.reasoning),
-            images: info.images.or(before.images),
-            price_input: info.input_price.or(before.price_input),
-            price_output: info.output_price.or(before.price_output),
-            price_cache_read: info.cache_read_price.or(before.price_cache_read),
-            price_cache_write: info.cache_write_price.or(before.price_cache_write),
-        };
-        models.insert(info.id, meta);
-    }
-    for id in chosen {
-        if let Some(meta) = before.remove(id) {
-            models.insert(id.clone(), meta);
-        }
-    }
-    models
+/// What would hold of a model if nothing were entered of it.
+pub fn unentered(provider: &Provider, meta: &Meta, id: &str) -> ModelMeta {
+    meta.listed.get(id).cloned().unwrap_or_default().or(&catalogued(provider, id))
 }
 
-fn meta_json(models: BTreeMap<String, ModelMeta>) -> Value {
-    json!(Meta { version: META, models })
+/// What the catalogue says of a model at the address of a provider.
+fn catalogued(provider: &Provider, id: &str) -> ModelMeta {
+    let url = Url::parse(&provider.url).ok();
+    let host = url.as_ref().and_then(Url::host_str).unwrap_or_default();
+    ModelInfo::named(id).completed(host).into()
+}
+
+/// Changes what is known of a provider's models, and works out anew what holds.
+fn settle(provider: &mut Provider, change: impl FnOnce(&mut Meta, &[String])) {
+    let (mut meta, chosen) = (known(provider), chosen(provider));
+    meta.settle(&chosen, |id| catalogued(provider, id));
+    change(&mut meta, &chosen);
+    meta.settle(&chosen, |id| catalogued(provider, id));
+    provider.meta = json!(meta);
+}
+
+/// Keeps what the provider's list says now. Of a model that is gone from the list it stays where
+/// sessions use it.
+fn relist(meta: &mut Meta, listed: Vec<ModelInfo>, chosen: &[String]) {
+    let mut before = std::mem::take(&mut meta.listed);
+    let listed = listed.into_iter().filter(|it| it.id.len() <= MAX_MODEL);
+    meta.listed = listed.map(|it| (it.id.clone(), ModelMeta::from(it))).collect();
+    for id in chosen {
+        if let Some(known) = before.remove(id) {
+            meta.listed.entry(id.clone()).or_insert(known);
+        }
+    }
 }
 
 /// What a key is sealed for.

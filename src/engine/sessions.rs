@@ -2,12 +2,14 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Engine, refused::Refused, runner, snapshots::SnapshotsError, to_its_end};
+use super::{
+    Engine, attachments, models, refused::Refused, runner, snapshots::SnapshotsError, to_its_end,
+};
 use crate::{
     domain::{
-        ids::{MessageId, PartId, SessionId},
+        conversation::Effort,
+        ids::{AttachmentId, MessageId, PartId, SessionId},
         message::{Part, Role, Text, Tokens},
-        provider::split_model,
         session::{Queued, SessionStatus, Summary},
     },
     store::{
@@ -40,6 +42,8 @@ pub struct New {
     /// `<provider id>/<model id>`; absent: the one of the newest session, or the first there is.
     pub model: Option<String>,
     pub max_steps: Option<u32>,
+    pub effort: Option<Effort>,
+    pub temperature: Option<f64>,
 }
 
 /// What is changed of a session; what is absent stays.
@@ -49,7 +53,18 @@ pub struct Change {
     pub agent: Option<String>,
     pub model: Option<String>,
     pub max_steps: Option<u32>,
+    /// `Some(None)` leaves it to the model, here and below.
+    pub effort: Option<Option<Effort>>,
+    pub temperature: Option<Option<f64>>,
     pub archived: Option<bool>,
+}
+
+/// A prompt that is to be sent.
+#[derive(Clone, Debug)]
+pub struct Prompt {
+    pub text: String,
+    pub attachments: Vec<AttachmentId>,
+    pub when: Queued,
 }
 
 /// A prompt that was taken.
@@ -68,10 +83,11 @@ pub async fn create(
     new: New,
 ) -> Result<Session, Refused> {
     let agent = agent(new.agent)?.unwrap_or_else(|| AGENTS[0].to_owned());
-    let (provider, model) = match new.model {
-        Some(name) => model(engine, user, &name).await?,
-        None => default_model(engine, user).await?,
+    let offer = match new.model {
+        Some(name) => models::find(engine, user.id, &name).await?,
+        None => models::usual(engine, user.id).await?,
     };
+    offer.check(new.effort, new.temperature)?;
     let _stays = engine.runs.stays(project.id).await;
     let project = Project::find_owned(&engine.db, project.owner_id, project.id).await?;
     let project = project.ok_or(Refused::Gone)?;
@@ -82,8 +98,10 @@ pub async fn create(
         user_id: user.id,
         name: name(new.name)?.unwrap_or_else(|| "New session".to_owned()),
         agent,
-        provider_id: Some(provider),
-        model,
+        provider_id: Some(offer.provider),
+        model: offer.id,
+        effort: new.effort,
+        temperature: new.temperature,
         status: SessionStatus::Idle,
         max_steps: max_steps(engine, new.max_steps)?,
         parent_id: None,
@@ -109,9 +127,17 @@ pub async fn change(
         agent: agent(change.agent)?,
         ..SessionChange::default()
     };
-    if let Some(name) = change.model {
-        fields.model = Some(model(engine, user, &name).await?);
+    let settings = (change.effort.flatten(), change.temperature.flatten());
+    if change.model.is_some() || settings != (None, None) {
+        let name = match &change.model {
+            Some(name) => name.clone(),
+            None => session.model_name().unwrap_or_default(),
+        };
+        let offer = models::find(engine, user.id, &name).await?;
+        offer.check(settings.0, settings.1)?;
+        fields.model = change.model.map(|_| (offer.provider, offer.id));
     }
+    (fields.effort, fields.temperature) = (change.effort, change.temperature);
     if change.max_steps.is_some() {
         fields.max_steps = Some(max_steps(engine, change.max_steps)?);
     }
@@ -129,7 +155,7 @@ async fn put(engine: &Engine, session: SessionId, writes: Vec<Write>) -> Result<
     Ok(())
 }
 
-/// Sends a prompt: answered at once, or queued while the agent is at work.
+/// Sends a prompt of words alone: answered at once, or queued while the agent is at work.
 pub async fn prompt(
     engine: &Arc<Engine>,
     user: &User,
@@ -137,11 +163,23 @@ pub async fn prompt(
     text: &str,
     when: Queued,
 ) -> Result<Sent, Refused> {
-    let text = check_prompt(text)?.to_owned();
+    let prompt = Prompt { text: text.to_owned(), attachments: Vec::new(), when };
+    send(engine, user, session, prompt).await
+}
+
+/// Sends a prompt, with files beside its words or in their place.
+pub async fn send(
+    engine: &Arc<Engine>,
+    user: &User,
+    session: &Session,
+    prompt: Prompt,
+) -> Result<Sent, Refused> {
+    let text = check_text(&prompt.text, prompt.attachments.len())?.to_owned();
     let (engine, user, session) = (engine.clone(), user.clone(), session.clone());
     to_its_end(async move {
         let _stays = engine.runs.stays(session.project_id).await;
-        take(&engine, &user, session.id, &text, when).await
+        let files = attachments::parts(&engine, &user, &session, &prompt.attachments).await?;
+        take(&engine, &user, session.id, (text, files), prompt.when).await
     })
     .await
 }
@@ -151,7 +189,7 @@ async fn take(
     engine: &Arc<Engine>,
     user: &User,
     session: SessionId,
-    text: &str,
+    (text, files): (String, Vec<Part>),
     when: Queued,
 ) -> Result<Sent, Refused> {
     let _moment = engine.runs.moment(session).await;
@@ -189,20 +227,24 @@ async fn take(
         created_at: now,
         completed_at: Some(now),
     };
-    let part = Part::Text(Text { text: text.to_owned() });
-    let row = PartRow {
+    // The words come first, also where there are none: they can be changed while the prompt waits.
+    let parts = std::iter::once(Part::Text(Text { text: text.clone() })).chain(files);
+    let row = |(position, part): (i32, &Part)| PartRow {
         id: PartId::mint(now, engine.entropy.as_ref()),
         message_id: message.id,
         session_id: session.id,
-        position: 0,
+        position,
         kind: part.kind().to_owned(),
         data: part.data(),
         seq: 0,
         created_at: now,
     };
-    let mut writes = vec![Write::Message(Box::new(message.clone())), Write::Part(Box::new(row))];
+    let parts: Vec<Part> = parts.collect();
+    let rows = (0..).zip(&parts).map(row).map(|row| Write::Part(Box::new(row)));
+    let mut writes = vec![Write::Message(Box::new(message.clone()))];
+    writes.extend(rows);
     if !busy {
-        let name = (first && session.name == "New session").then(|| title(text));
+        let name = (first && session.name == "New session").then(|| title_of(&parts));
         let status = Some(SessionStatus::Running);
         writes.push(Write::Session(Box::new(SessionChange {
             status,
@@ -220,10 +262,15 @@ async fn take(
     Ok(Sent { message, queued: busy })
 }
 
-/// Trims a prompt, and refuses one that is empty or too long.
+/// Trims a prompt of words alone, and refuses one that is empty or too long.
 pub fn check_prompt(text: &str) -> Result<&str, Refused> {
+    check_text(text, 0)
+}
+
+/// The same of a prompt with so many files, which need no words beside them.
+pub fn check_text(text: &str, files: usize) -> Result<&str, Refused> {
     let text = text.trim();
-    if text.is_empty() {
+    if text.is_empty() && files == 0 {
         return Err(Refused::field("text", "Write what should be done."));
     }
     if text.len() > PROMPT_MAX {
@@ -259,6 +306,8 @@ pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refuse
         store::sessions::delete(&engine.db, session.id).await?;
         drop(over);
         engine.forget(session.id).await;
+        let sweeper = engine.clone();
+        tokio::spawn(async move { sweeper.sweep().await });
         Ok(())
     })
     .await
@@ -280,7 +329,10 @@ pub async fn edit_queued(
         let mut whole =
             waiting.into_iter().find(|it| it.message.id == message.id).ok_or_else(sent)?;
         let mut writes = Vec::new();
-        if let (Some(text), Some(mut row)) = (text, whole.parts.pop()) {
+        // Files stay as they are.
+        let at = whole.parts.iter().position(|row| row.kind == "text");
+        if let (Some(text), Some(at)) = (text, at) {
+            let mut row = whole.parts.remove(at);
             row.data = Part::Text(Text { text }).data();
             writes.push(Write::Part(Box::new(row)));
         }
@@ -352,47 +404,14 @@ fn max_steps(engine: &Engine, given: Option<u32>) -> Result<i32, Refused> {
     Ok(i32::try_from(steps).unwrap_or(i32::MAX))
 }
 
-/// Checks a model by its name: there, switched on, and among those that sessions can use.
-async fn model(
-    engine: &Engine,
-    user: &User,
-    name: &str,
-) -> Result<(crate::domain::ids::ProviderId, String), Refused> {
-    let wrong = |text: &str| Refused::field("model", text.to_owned());
-    let (id, model) =
-        split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
-    let provider = store::providers::usable(&engine.db, user.id, id).await?;
-    let provider = provider
-        .filter(|it| it.disabled_at.is_none())
-        .ok_or_else(|| wrong("There is no such provider."))?;
-    let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
-    if !models.iter().any(|it| it == model) {
-        return Err(wrong("That provider offers no such model to sessions."));
-    }
-    Ok((id, model.to_owned()))
-}
-
-/// The model of the person's newest session where it is still there, else the first of all.
-async fn default_model(
-    engine: &Engine,
-    user: &User,
-) -> Result<(crate::domain::ids::ProviderId, String), Refused> {
-    let recent = store::sessions::recent(&engine.db, user.id, 1).await?;
-    if let Some((Some(provider), name)) =
-        recent.first().map(|it| (it.provider_id, it.model.clone()))
-        && let Ok(found) = model(engine, user, &format!("{provider}/{name}")).await
-    {
-        return Ok(found);
-    }
-    for provider in store::providers::of(&engine.db, user.id).await? {
-        let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
-        if let (None, Some(first)) = (provider.disabled_at, models.into_iter().next()) {
-            return Ok((provider.id, first));
-        }
-    }
-    Err(Refused::Conflict(
-        "No model can be used yet. An administrator adds a provider first.".into(),
-    ))
+/// A name from what a prompt says, or else from the first file that it comes with.
+fn title_of(parts: &[Part]) -> String {
+    let words = parts.iter().find_map(|part| match part {
+        Part::Text(it) => Some(it.text.as_str()).filter(|text| !text.is_empty()),
+        Part::File(it) => Some(it.name.as_str()),
+        _ => None,
+    });
+    title(words.unwrap_or_default())
 }
 
 #[cfg(test)]

@@ -10,11 +10,12 @@ use sea_orm::{
 
 use crate::domain::{
     budget::{Period, Scope as BudgetScope},
+    conversation::Effort,
     ids::{
-        ApiTokenId, AskId, AuditId, BudgetId, MessageId, PartId, ProjectId, ProviderId, RuleId,
-        SessionId, SnapshotId, TodoId, UsageId, UserId,
+        ApiTokenId, AskId, AttachmentId, AuditId, BudgetId, MessageId, PartId, ProjectId,
+        ProviderId, RuleId, SessionId, SnapshotId, TodoId, UsageId, UserId,
     },
-    message::Role,
+    message::{FileKind, Role},
     provider::Kind,
     session::{AskKind, AskStatus, Queued, SessionStatus, TodoStatus},
     token::Scope,
@@ -85,6 +86,7 @@ macro_rules! text_column {
 text_column!(
     ApiTokenId,
     AskId,
+    AttachmentId,
     AuditId,
     BudgetId,
     BudgetScope,
@@ -100,6 +102,8 @@ text_column!(
     UsageId,
     UserId,
     Role,
+    FileKind,
+    Effort,
     Kind,
     AskKind,
     AskStatus,

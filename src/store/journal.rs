@@ -16,6 +16,7 @@ use super::{
     entity::{ask, message, part, session, todo, usage},
 };
 use crate::domain::{
+    conversation::Effort,
     ids::{ProviderId, SessionId},
     session::SessionStatus,
 };
@@ -39,6 +40,8 @@ pub struct SessionChange {
     pub agent: Option<String>,
     pub model: Option<(ProviderId, String)>,
     pub max_steps: Option<i32>,
+    pub effort: Option<Option<Effort>>,
+    pub temperature: Option<Option<f64>>,
     pub summary: Option<Value>,
     pub archived_at: Option<Option<DateTime<Utc>>>,
     /// A line for the ledger, stored with the totals that it is part of.
@@ -111,6 +114,8 @@ impl SessionChange {
         set(&self.name, &mut row.name);
         set(&self.agent, &mut row.agent);
         set(&self.max_steps, &mut row.max_steps);
+        set(&self.effort, &mut row.effort);
+        set(&self.temperature, &mut row.temperature);
         set(&self.summary, &mut row.summary);
         set(&self.archived_at, &mut row.archived_at);
         if let Some((provider, model)) = &self.model {

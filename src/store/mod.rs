@@ -6,11 +6,13 @@
 
 pub mod api_tokens;
 pub mod asks;
+pub mod attachments;
 pub mod audit;
 pub mod budgets;
 pub mod column;
 pub mod db;
 pub mod entity;
+pub mod favourites;
 pub mod idempotency;
 pub mod journal;
 pub mod messages;

@@ -214,11 +214,18 @@ impl<T: DeserializeOwned + 'static> FromRequest for Query<T> {
     type Future = Ready<Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let query = actix_web::web::Query::<T>::from_query(request.query_string());
+        let query = Self::read(request.query_string());
         ready(match query {
-            Ok(query) => Ok(Self(query.into_inner())),
+            Ok(query) => Ok(Self(query)),
             Err(err) => Err(Error::Invalid(format!("The query could not be read: {err}."))),
         })
+    }
+}
+
+impl<T: DeserializeOwned> Query<T> {
+    /// Reads `a=1&b=2`.
+    pub(super) fn read(text: &str) -> Result<T, impl std::fmt::Display + use<T>> {
+        actix_web::web::Query::<T>::from_query(text).map(|query| query.into_inner())
     }
 }
 

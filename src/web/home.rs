@@ -4,7 +4,6 @@ use std::collections::HashMap;
 
 use actix_web::{HttpResponse, web::Data};
 use askama::Template;
-use serde_json::Value;
 
 use super::{
     error::Error,
@@ -15,11 +14,14 @@ use super::{
 use crate::{
     app::App,
     domain::{ask::Question, ids::ProjectId, trust::Trust},
-    engine::sessions::AGENTS,
+    engine::{
+        models::{self, Offer},
+        sessions::AGENTS,
+    },
     store::{
         asks,
-        entity::{ask::Model as Ask, provider::Model as Provider, session::Model as Session},
-        projects, providers, sessions,
+        entity::{ask::Model as Ask, session::Model as Session},
+        projects, sessions,
     },
 };
 
@@ -27,6 +29,8 @@ use crate::{
 const ASKS: u64 = 50;
 /// Sessions that are shown as recent.
 const RECENT: usize = 6;
+/// Models that are offered; the others are searched for where the session begins.
+const MODELS: usize = 60;
 
 #[derive(Template)]
 #[template(path = "home/index.html")]
@@ -101,7 +105,7 @@ pub async fn index(
     let active = sessions::active(&app.db, user.id).await?;
     let asks = asks::open(&app.db, user.id, ASKS).await?;
     let recent = sessions::recent(&app.db, user.id, (RECENT + active.len()) as u64).await?;
-    let models = choices(&providers::of(&app.db, user.id).await?);
+    let models = choices(&models::offers(&app.db, user.id).await?);
 
     let projects = own.into_iter().map(|project| {
         let at = project.opened_at.unwrap_or(project.created_at);
@@ -143,16 +147,13 @@ pub async fn index(
     })
 }
 
-/// Every model of the providers that are not switched off.
-pub fn choices(providers: &[Provider]) -> Vec<Choice> {
-    let mut choices = Vec::new();
-    for provider in providers.iter().filter(|provider| provider.disabled_at.is_none()) {
-        for model in provider.models.as_array().into_iter().flatten().filter_map(Value::as_str) {
-            let value = format!("{}/{model}", provider.id);
-            choices.push(Choice { value, label: format!("{model} ({})", provider.name) });
-        }
-    }
-    choices
+/// The first of the models that the person can use: favourites and those used last come first.
+fn choices(offers: &[Offer]) -> Vec<Choice> {
+    let choice = |offer: &Offer| Choice {
+        value: offer.name(),
+        label: format!("{} ({})", offer.id, offer.provider_name),
+    };
+    offers.iter().take(MODELS).map(choice).collect()
 }
 
 fn waiting(ask: &Ask, sessions: &[Session], projects: &HashMap<ProjectId, String>) -> Waiting {

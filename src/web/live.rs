@@ -179,6 +179,8 @@ async fn missed(
         agent: Some(row.agent),
         model: row.provider_id.map(|provider| (provider, row.model)),
         max_steps: Some(row.max_steps),
+        effort: Some(row.effort),
+        temperature: Some(row.temperature),
         summary: Some(row.summary),
         archived_at: Some(row.archived_at),
         used: None,

@@ -1,5 +1,6 @@
 //! Providers as admins set them up: the list, one provider with its test, and its models.
 
+pub mod model;
 mod view;
 
 use std::collections::HashSet;
@@ -193,7 +194,9 @@ pub async fn refresh(
 ) -> Result<HttpResponse, Error> {
     let refreshed = app.providers().refresh(&provider, &by).await;
     match refreshed {
-        Ok(provider) => models_changed(&app, frame, wants, &provider, "Models read."),
+        Ok(provider) => {
+            models_changed(&app, (frame, wants), &user, &provider, "Models read.").await
+        }
         Err(RefreshError::Refused(refused)) => Err(refused.into()),
         Err(RefreshError::Failed(tested)) => {
             let mut models = ModelsPanel::of(frame.clone(), &provider, "");
@@ -251,7 +254,9 @@ pub async fn choose(
     let draft = Draft { models: Some(models), ..Draft::default() };
     let updated = app.providers().update(provider.clone(), draft, &by).await;
     match updated {
-        Ok(provider) => models_changed(&app, frame, wants, &provider, "Models saved."),
+        Ok(provider) => {
+            models_changed(&app, (frame, wants), &user, &provider, "Models saved.").await
+        }
         Err(Refused::Fields(errors)) => {
             let mut models = ModelsPanel::of(frame.clone(), &provider, "");
             models.wrong = errors.into_values().next();
@@ -338,17 +343,20 @@ async fn refused_form(
     Ok(unprocessable(answer))
 }
 
-fn models_changed(
+async fn models_changed(
     app: &App,
-    frame: Frame,
-    wants: Wants,
+    (frame, wants): (Frame, Wants),
+    user: &User,
     provider: &Provider,
     said: &str,
 ) -> Result<HttpResponse, Error> {
-    match wants {
-        Wants::Page => Ok(see_other(app, &format!("/providers/{}", provider.id))),
-        Wants::Fragment => Ok(saved(html(ModelsPanel::of(frame, provider, ""))?, said)),
+    if wants == Wants::Page {
+        return Ok(see_other(app, &format!("/providers/{}", provider.id)));
     }
+    let all = providers::of(&app.db, user.id).await?;
+    let models = ModelsPanel::of(frame.clone(), provider, "");
+    let list = ListPanel::beside(frame, &all, Some(provider.id));
+    Ok(saved(html(view::ModelsChanged { models, list })?, said))
 }
 
 async fn switch(

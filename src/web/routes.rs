@@ -14,16 +14,16 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, auth, error::Error, files, guard, health, home, idempotency, projects,
-    providers, rules, sessions, setup, usage, users,
+    account, api, assets, attachments, auth, error::Error, files, guard, health, home, idempotency,
+    models, projects, providers, rules, sessions, setup, usage, users,
 };
 use crate::store::{
     AdminRow, OwnedRow,
     entity::{
-        api_token::Model as ApiToken, ask::Model as Ask, budget::Model as Budget,
-        message::Model as Message, part::Model as Part, project::Model as Project,
-        provider::Model as Provider, session::Model as Session, sign_in::Model as SignIn,
-        user::Model as User,
+        api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
+        budget::Model as Budget, message::Model as Message, part::Model as Part,
+        project::Model as Project, provider::Model as Provider, session::Model as Session,
+        sign_in::Model as SignIn, user::Model as User,
     },
 };
 
@@ -86,6 +86,8 @@ fn pages() -> Vec<Entry> {
         Managed::<Provider>::post ("/providers/{id}/refresh", providers::refresh),
         Managed::<Provider>::get  ("/providers/{id}/models",  providers::models),
         Managed::<Provider>::post ("/providers/{id}/models",  providers::choose),
+        Managed::<Provider>::get  ("/providers/{id}/model",   providers::model::form),
+        Managed::<Provider>::post ("/providers/{id}/model",   providers::model::save),
         Managed::<Provider>::post ("/providers/{id}/disable", providers::disable),
         Managed::<Provider>::post ("/providers/{id}/enable",  providers::enable),
         Managed::<Provider>::post ("/providers/{id}/delete",  providers::delete),
@@ -104,6 +106,9 @@ fn pages() -> Vec<Entry> {
         SignedIn::post ("/budgets",   usage::add_budget),
         Owner::<Budget>::post ("/budgets/{id}",        usage::change_budget),
         Owner::<Budget>::post ("/budgets/{id}/remove", usage::remove_budget),
+        SignedIn::get  ("/models",           models::index),
+        SignedIn::get  ("/models/settings",  models::settings),
+        SignedIn::post ("/models/favourite", models::like),
 
         SignedIn::post ("/sessions", sessions::new::create_anywhere),
         Owner::<Project>::get  ("/projects/{id}/sessions/new", sessions::new::form),
@@ -128,6 +133,7 @@ fn pages() -> Vec<Entry> {
         Owner::<Message>::post ("/queue/{id}/edit",       sessions::queue::edit),
         Owner::<Ask>::post     ("/asks/{id}",             sessions::asks::answer),
         Owner::<Part>::get     ("/parts/{id}/output",     sessions::whole_output::show),
+        Owner::<Attachment>::get ("/attachments/{id}",    attachments::show),
     ]
 }
 
@@ -194,6 +200,10 @@ fn api() -> Vec<Entry> {
         Owner::<Session>::post   ("/api/v1/sessions/{id}/undo",     api::sessions::history::undo),
         Owner::<Session>::post   ("/api/v1/sessions/{id}/redo",     api::sessions::history::redo),
         Owner::<Session>::get    ("/api/v1/sessions/{id}/events",   api::sessions::events::stream),
+
+        SignedIn::create ("/api/v1/attachments",        api::attachments::create),
+        SignedIn::get    ("/api/v1/attachments/exists", api::attachments::exists),
+        Owner::<Attachment>::get ("/api/v1/attachments/{id}", api::attachments::show),
 
         SignedIn::get      ("/api/v1/asks",      api::asks::index),
         Owner::<Ask>::post ("/api/v1/asks/{id}", api::asks::answer),

@@ -102,6 +102,27 @@ impl SessionRow {
     }
 }
 
+/// A number of tokens as people say it: `200k`, `1.05M`.
+pub fn tokens(count: u64) -> String {
+    match count {
+        0..1_000 => count.to_string(),
+        1_000..999_500 => format!("{}k", (count + 500) / 1_000),
+        _ => {
+            let hundredths = (count + 5_000) / 10_000;
+            let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
+            format!("{}M", text.trim_end_matches('0').trim_end_matches('.'))
+        }
+    }
+}
+
+/// Micro-dollars as dollars, with at least two digits behind the point.
+pub fn dollars(micros: i64) -> String {
+    let text = format!("{}.{:06}", micros / 1_000_000, micros.unsigned_abs() % 1_000_000);
+    let short = text.trim_end_matches('0');
+    let behind = short.len() - short.find('.').map_or(0, |at| at + 1);
+    format!("{short}{}", "0".repeat(2_usize.saturating_sub(behind)))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -121,5 +142,13 @@ mod tests {
         assert_eq!(money(1), "under $0.01");
         assert_eq!(money(1_234_567), "$1.23");
         assert_eq!(money(995_000), "$1.00");
+    }
+
+    #[test]
+    fn tokens_are_short_and_prices_exact() {
+        let said: Vec<_> = [512, 8_192, 200_000, 1_000_000, 1_048_576].map(tokens).to_vec();
+        assert_eq!(said, ["512", "8k", "200k", "1M", "1.05M"]);
+        let said: Vec<_> = [0, 3_000_000, 125_000, 75_000, 10_500_000, 1].map(dollars).to_vec();
+        assert_eq!(said, ["0.00", "3.00", "0.125", "0.075", "10.50", "0.000001"]);
     }
 }

@@ -4,12 +4,14 @@
 mod access;
 mod accounts;
 mod api_base;
+mod attachments;
 mod budgets;
 mod cli;
 mod crash;
 mod journal;
 mod model;
 mod model_kinds;
+mod models;
 mod projects;
 mod providers;
 mod rules;

@@ -1,6 +1,7 @@
 //! Setting up providers, against servers that answer as they do in the field.
 
 mod api;
+mod entered;
 mod fake;
 mod keys;
 mod pages;

@@ -49,6 +49,11 @@ fn url(entered: &str, path: &str) -> Result<Url, String> {
     Ok(address::versioned(address::base(entered, &["messages"])?, "v1", path))
 }
 
+/// Whether a model takes a temperature.
+pub(super) fn takes_temperature(model: &str) -> bool {
+    Claude::of(model).takes_temperature()
+}
+
 /// The body of a request.
 pub(super) fn body(request: &Request) -> serde_json::Result<Vec<u8>> {
     let claude = Claude::of(&request.model);

@@ -10,7 +10,7 @@ use url::Url;
 use super::{
     Decode, Endpoint, Fault, FaultKind, Kind, ModelInfo, Peer, anthropic, gemini, ollama, openai,
 };
-use crate::domain::conversation::Request;
+use crate::domain::{conversation::Request, provider::ModelMeta};
 
 /// The address that a model is asked at.
 pub(super) fn chat_url(kind: Kind, entered: &str, model: &str) -> Result<Url, String> {
@@ -63,6 +63,21 @@ pub(super) fn decoder(kind: Kind, peer: Peer) -> Box<dyn Decode> {
     }
 }
 
+/// Whether a model can be told how much to think, as far as is known.
+pub fn takes_effort(kind: Kind, model: &str, meta: &ModelMeta) -> bool {
+    meta.reasoning == Some(true) && (kind != Kind::Openai || openai::takes_effort(model))
+}
+
+/// The highest temperature that a model takes; `None` where it takes none.
+pub fn highest_temperature(kind: Kind, model: &str) -> Option<f32> {
+    match kind {
+        Kind::Openai if openai::thinks(model) => None,
+        Kind::Anthropic if !anthropic::takes_temperature(model) => None,
+        Kind::Anthropic => Some(1.0),
+        Kind::Openai | Kind::Openrouter | Kind::Ollama | Kind::Gemini => Some(2.0),
+    }
+}
+
 /// The type that a reply has.
 pub(super) fn accepted(kind: Kind) -> &'static str {
     match kind {
@@ -96,4 +111,29 @@ pub(super) fn authorized(
     })?;
     value.set_sensitive(true);
     Ok(call.header(name, value))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn what_is_offered_is_what_the_model_takes() {
+        let thinks = ModelMeta { reasoning: Some(true), ..ModelMeta::default() };
+        for (kind, model, effort, temperature) in [
+            (Kind::Openai, "gpt-4o", true, Some(2.0)),
+            (Kind::Openai, "o3", true, None),
+            (Kind::Openai, "gpt-5.1", true, None),
+            (Kind::Openai, "gpt-6.1-terra", false, None),
+            (Kind::Openrouter, "openai/gpt-6.1-terra", true, Some(2.0)),
+            (Kind::Anthropic, "claude-sonnet-4-5", true, Some(1.0)),
+            (Kind::Anthropic, "claude-opus-5-5", true, None),
+            (Kind::Gemini, "gemini-3-pro", true, Some(2.0)),
+            (Kind::Ollama, "qwen3:8b", true, Some(2.0)),
+        ] {
+            assert_eq!(takes_effort(kind, model, &thinks), effort, "{kind} {model}");
+            assert_eq!(highest_temperature(kind, model), temperature, "{kind} {model}");
+            assert!(!takes_effort(kind, model, &ModelMeta::default()), "{kind} {model}");
+        }
+    }
 }

@@ -36,13 +36,12 @@ pub struct TestOk {
 }
 
 impl Models {
-    /// The models of a provider, by id.
+    /// The models of a provider, by id, with what its list says of them.
     pub async fn list(&self, endpoint: &Endpoint) -> Result<Vec<ModelInfo>, Fault> {
         let peer = Peer::new(endpoint, None);
         let kind = endpoint.kind;
         let url = formats::list_url(kind, &endpoint.url);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        let host = url.host_str().unwrap_or_default().to_owned();
         let list = self.read(&peer, authorized(endpoint, self.client.get(url))?).await?;
         let list = list.as_ref().and_then(|list| formats::models(kind, list));
         let mut models = list.ok_or_else(|| {
@@ -57,7 +56,7 @@ impl Models {
         if kind == Kind::Ollama {
             models = self.described(endpoint, &peer, models).await;
         }
-        Ok(models.into_iter().map(|it| it.completed(&host)).collect())
+        Ok(models)
     }
 
     /// Reads a whole answer; `None` where it is no JSON.

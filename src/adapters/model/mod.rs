@@ -33,7 +33,11 @@ use bytes::Bytes;
 use reqwest::{RequestBuilder, Response, header, redirect};
 use tokio::time::timeout;
 
-pub use self::{list::TestOk, stream::ReplyStream};
+pub use self::{
+    formats::{highest_temperature, takes_effort},
+    list::TestOk,
+    stream::ReplyStream,
+};
 pub use crate::domain::{catalogue::ModelInfo, model::Kind};
 use crate::domain::{
     conversation::Request,

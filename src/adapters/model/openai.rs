@@ -171,6 +171,16 @@ fn router_word(effort: Effort) -> &'static str {
     }
 }
 
+/// Whether a model always thinks, and so takes no temperature.
+pub(super) fn thinks(model: &str) -> bool {
+    Family::of(model).thinks()
+}
+
+/// Whether a model that is given tools can be told how much to think.
+pub(super) fn takes_effort(model: &str) -> bool {
+    !Family::of(model).is_silent()
+}
+
 /// Which of `OpenAI`'s models a name is, for what these take differs.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 enum Family {
@@ -203,10 +213,13 @@ impl Family {
         self != Self::Other
     }
 
+    /// From here on Chat Completions takes tools only from a model that does not think.
+    fn is_silent(self) -> bool {
+        matches!(self, Self::Gpt(major, minor) if (major, minor) >= (5, 4))
+    }
+
     fn effort(self, request: &Request, with_tools: bool) -> Option<&'static str> {
-        // From here on Chat Completions takes tools only from a model that does not think.
-        let silent = matches!(self, Self::Gpt(major, minor) if (major, minor) >= (5, 4));
-        if silent && with_tools {
+        if self.is_silent() && with_tools {
             return Some("none");
         }
         if !self.thinks() && request.meta.reasoning != Some(true) {

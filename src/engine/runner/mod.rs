@@ -6,6 +6,7 @@
 mod bill;
 mod call;
 mod endpoint;
+mod files;
 mod forewarn;
 mod late;
 mod record;

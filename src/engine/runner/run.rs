@@ -18,12 +18,13 @@ use super::{
     Begin, Decided, News,
     call::{CallEnd, RunningCall},
     endpoint::{endpoint, refuse},
+    files,
     late::Late,
     record::summary_of,
     step::StepEnd,
 };
 use crate::{
-    adapters::model::Endpoint,
+    adapters::model::{Endpoint, Kind, highest_temperature, takes_effort},
     domain::{
         conversation::{self, CallIds, Exchange, Request, ToolChoice, ToolSpec},
         ids::{ProviderId, SessionId},
@@ -145,6 +146,8 @@ pub(super) async fn run(
             system: system_prompt::build(&session, &project).await,
             items: Vec::new(),
             tools: tool_specs(),
+            effort: session.effort.filter(|_| takes_effort(endpoint.kind, &session.model, &meta)),
+            temperature: temperature(&session, endpoint.kind),
             meta: meta.clone(),
             ..Request::default()
         },
@@ -179,11 +182,11 @@ impl Run {
         let orders = match begin {
             Begin::Answered(decided) => {
                 let open = conversation.pop().context("an answer that is not there")?;
-                self.remember(&conversation)?;
+                self.remember(&conversation).await?;
                 self.resume(&mut turn, open, decided).await?
             }
             Begin::Prompts => {
-                self.remember(&conversation)?;
+                self.remember(&conversation).await?;
                 if self.answer.role == Role::Assistant && !self.next_prompt(Queued::Queue).await? {
                     return Ok(());
                 }
@@ -199,12 +202,18 @@ impl Run {
     }
 
     /// Puts stored messages into what is sent to the model.
-    fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
+    async fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
+        let mut files = files::read(&self.engine, self.session.id, conversation).await?;
         for whole in conversation {
             let parts: Result<Vec<Part>, _> =
                 whole.parts.iter().map(|row| Part::read(&row.kind, row.data.clone())).collect();
             let (role, model) = (whole.message.role, whole.message.model.as_str());
             let parts = parts?;
+            if role == Role::User {
+                let files = files.remove(&whole.message.id).unwrap_or_default();
+                self.request.items.extend(conversation::prompt_item(&parts, files));
+                continue;
+            }
             let exchange = Exchange { role, model, parts: &parts };
             let items = conversation::message_items(&mut self.ids, &exchange);
             self.request.items.extend(items);
@@ -379,7 +388,7 @@ impl Run {
         prompt.message.queued = None;
         prompt.message.position = self.answer.position + 1;
         self.answer = prompt.message.clone();
-        self.remember(std::slice::from_ref(&prompt))?;
+        self.remember(std::slice::from_ref(&prompt)).await?;
         self.record(vec![Write::Message(Box::new(prompt.message))]).await?;
         Ok(true)
     }
@@ -471,6 +480,13 @@ pub(super) fn aborted() -> Failure {
         message: "Stopped. What was done so far is kept; send a prompt to go on.".into(),
         provider_message: None,
     }
+}
+
+/// The session's temperature, as far as its model takes one.
+fn temperature(session: &Session, kind: Kind) -> Option<f32> {
+    let most = highest_temperature(kind, &session.model)?;
+    #[expect(clippy::cast_possible_truncation, reason = "a number between 0 and 2")]
+    session.temperature.map(|it| (it as f32).clamp(0.0, most))
 }
 
 /// All tools as a model is told of them.

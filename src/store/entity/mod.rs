@@ -2,10 +2,12 @@
 
 pub mod api_token;
 pub mod ask;
+pub mod attachment;
 pub mod audit;
 pub mod budget;
 pub mod idempotency_key;
 pub mod message;
+pub mod model_favourite;
 pub mod part;
 pub mod permission_rule;
 pub mod project;

@@ -3,6 +3,7 @@
 use sea_orm::entity::prelude::*;
 
 use crate::domain::{
+    conversation::Effort,
     ids::{ProjectId, ProviderId, SessionId, UserId},
     session::SessionStatus,
 };
@@ -19,6 +20,9 @@ pub struct Model {
     pub agent: String,
     pub provider_id: Option<ProviderId>,
     pub model: String,
+    /// How much the model is to think; what it does by itself where this is null.
+    pub effort: Option<Effort>,
+    pub temperature: Option<f64>,
     pub status: SessionStatus,
     pub max_steps: i32,
     pub parent_id: Option<SessionId>,
@@ -32,3 +36,10 @@ pub struct Model {
 }
 
 impl ActiveModelBehavior for ActiveModel {}
+
+impl Model {
+    /// The model as `<provider id>/<model id>`; `None` where the provider was removed.
+    pub fn model_name(&self) -> Option<String> {
+        self.provider_id.map(|provider| format!("{provider}/{}", self.model))
+    }
+}

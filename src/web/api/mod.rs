@@ -5,6 +5,7 @@
 //! that creates) is added from the route table, so that nobody has to write it down again.
 
 pub mod asks;
+pub mod attachments;
 pub mod budgets;
 mod maybe;
 pub mod me;
@@ -45,6 +46,7 @@ fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
         budgets::Doc::openapi(),
+        attachments::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
         providers::Doc::openapi(),

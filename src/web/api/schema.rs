@@ -10,8 +10,8 @@ use utoipa::{
 
 use crate::domain::{
     ids::{
-        ApiTokenId, AskId, AuditId, BudgetId, MessageId, PartId, ProjectId, ProviderId, RuleId,
-        SessionId, SnapshotId, TodoId, UserId,
+        ApiTokenId, AskId, AttachmentId, AuditId, BudgetId, MessageId, PartId, ProjectId,
+        ProviderId, RuleId, SessionId, SnapshotId, TodoId, UserId,
     },
     token::Scope,
     trust::Trust,
@@ -39,8 +39,20 @@ macro_rules! ids {
 }
 
 ids!(
-    ApiTokenId, AskId, AuditId, BudgetId, MessageId, PartId, ProjectId, ProviderId, RuleId,
-    SessionId, SnapshotId, TodoId, UserId,
+    ApiTokenId,
+    AskId,
+    AttachmentId,
+    AuditId,
+    BudgetId,
+    MessageId,
+    PartId,
+    ProjectId,
+    ProviderId,
+    RuleId,
+    SessionId,
+    SnapshotId,
+    TodoId,
+    UserId,
 );
 
 /// One of a few words.

@@ -1,6 +1,6 @@
 //! What the pages of providers show.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 
 use askama::Template;
 
@@ -8,14 +8,18 @@ use super::Entered;
 use crate::{
     domain::{
         ids::ProviderId,
-        provider::{Kind, ModelMeta},
+        provider::{Kind, Meta, ModelMeta, Source},
     },
     engine::{
         providers::{Outcome, Tested, chosen, known},
         refused::Fields,
     },
     store::entity::provider::Model as Provider,
-    web::page::Frame,
+    web::{
+        files::encoded,
+        page::Frame,
+        words::{dollars, tokens},
+    },
 };
 
 /// The most models that are drawn at once; the others are found with the filter.
@@ -56,6 +60,14 @@ pub(super) struct Item {
 #[template(source = "{{ form|safe }}{{ list|safe }}", ext = "html")]
 pub(super) struct Updated {
     pub form: FormPanel,
+    pub list: ListPanel,
+}
+
+/// The models after a change, with the list that counts them.
+#[derive(Template)]
+#[template(source = "{{ models|safe }}{{ list|safe }}", ext = "html")]
+pub(super) struct ModelsChanged {
+    pub models: ModelsPanel,
     pub list: ListPanel,
 }
 
@@ -119,10 +131,14 @@ pub(super) struct ModelsPanel {
 struct Row {
     id: String,
     chosen: bool,
-    /// Context, output, and the prices of input, output and cache reads.
-    numbers: [Option<String>; 5],
+    /// The id as a part of an address.
+    encoded: String,
+    /// Context, output, and the prices of input, output and cache reads, each with where it comes
+    /// from where that is not the provider's list.
+    numbers: [Option<(String, &'static str)>; 5],
     /// `None` where nothing is known.
     can: Option<Vec<&'static str>>,
+    can_from: &'static str,
 }
 
 impl ListPanel {
@@ -237,20 +253,27 @@ impl ModelsPanel {
     pub fn of(frame: Frame, provider: &Provider, query: &str) -> Self {
         let query: String = query.trim().chars().take(200).collect();
         let in_use: BTreeSet<String> = chosen(provider).into_iter().collect();
-        let mut models: BTreeMap<String, ModelMeta> = known(provider).models;
+        let meta = known(provider);
+        let mut models = meta.models.clone();
         for id in &in_use {
             models.entry(id.clone()).or_default();
         }
         let total = models.len();
         let wanted = query.to_lowercase();
-        let mut rows: Vec<Row> = models
+        let mut found: Vec<(bool, String, ModelMeta)> = models
             .into_iter()
             .filter(|(id, _)| id.to_lowercase().contains(&wanted))
-            .map(|(id, meta)| Row { chosen: in_use.contains(&id), ..Row::of(id, &meta) })
+            .map(|(id, it)| (!in_use.contains(&id), id, it))
             .collect();
-        let matching = rows.len();
-        rows.sort_by_key(|row| !row.chosen);
-        rows.truncate(ROWS);
+        let matching = found.len();
+        // Stable: both halves stay in the order of their ids.
+        found.sort_by_key(|it| it.0);
+        found.truncate(ROWS);
+        let row = |(unused, id, it): (bool, String, ModelMeta)| Row {
+            chosen: !unused,
+            ..Row::of(id, &it, &meta)
+        };
+        let rows = found.into_iter().map(row).collect();
         Self {
             frame,
             path: format!("/providers/{}", provider.id),
@@ -267,54 +290,46 @@ impl ModelsPanel {
 }
 
 impl Row {
-    fn of(id: String, meta: &ModelMeta) -> Self {
+    fn of(id: String, it: &ModelMeta, meta: &Meta) -> Self {
+        let from = |value: fn(&ModelMeta) -> Option<u64>| from(meta.source(&id, value));
+        let price = |value: fn(&ModelMeta) -> Option<i64>| {
+            let said = value(it).map(dollars);
+            said.map(|said| (said, self::from(meta.source(&id, value))))
+        };
         let numbers = [
-            meta.context.map(tokens),
-            meta.output_limit.map(tokens),
-            meta.price_input.map(dollars),
-            meta.price_output.map(dollars),
-            meta.price_cache_read.map(dollars),
+            it.context.map(|said| (tokens(said), from(|it| it.context))),
+            it.output_limit.map(|said| (tokens(said), from(|it| it.output_limit))),
+            price(|it| it.price_input),
+            price(|it| it.price_output),
+            price(|it| it.price_cache_read),
         ];
-        let abilities =
-            [("tools", meta.tools), ("images", meta.images), ("reasoning", meta.reasoning)];
-        let can = abilities.iter().any(|(_, known)| known.is_some()).then(|| {
-            let can = abilities.iter().filter(|(_, known)| *known == Some(true));
-            can.map(|(name, _)| *name).collect()
+        let abilities = [
+            ("tools", it.tools, meta.source(&id, |it| it.tools)),
+            ("images", it.images, meta.source(&id, |it| it.images)),
+            ("reasoning", it.reasoning, meta.source(&id, |it| it.reasoning)),
+        ];
+        let can = abilities.iter().any(|it| it.1.is_some()).then(|| {
+            let can = abilities.iter().filter(|it| it.1 == Some(true));
+            can.map(|it| it.0).collect()
         });
-        Self { id, chosen: false, numbers, can }
-    }
-}
-
-/// A number of tokens as people say it: `200k`, `1.05M`.
-fn tokens(count: u64) -> String {
-    match count {
-        0..1_000 => count.to_string(),
-        1_000..999_500 => format!("{}k", (count + 500) / 1_000),
-        _ => {
-            let hundredths = (count + 5_000) / 10_000;
-            let text = format!("{}.{:02}", hundredths / 100, hundredths % 100);
-            format!("{}M", text.trim_end_matches('0').trim_end_matches('.'))
+        let sources = [Source::Entered, Source::Catalogue];
+        let can_from = sources.into_iter().find(|it| abilities.iter().any(|by| by.2 == Some(*it)));
+        Self {
+            encoded: encoded(&id),
+            chosen: false,
+            numbers,
+            can,
+            can_from: self::from(can_from),
+            id,
         }
     }
 }
 
-/// Micro-dollars as dollars, with at least two digits behind the point.
-fn dollars(micros: i64) -> String {
-    let text = format!("{}.{:06}", micros / 1_000_000, micros.unsigned_abs() % 1_000_000);
-    let short = text.trim_end_matches('0');
-    let behind = short.len() - short.find('.').map_or(0, |at| at + 1);
-    format!("{short}{}", "0".repeat(2_usize.saturating_sub(behind)))
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn tokens_are_short_and_prices_exact() {
-        let said: Vec<_> = [512, 8_192, 200_000, 1_000_000, 1_048_576].map(tokens).to_vec();
-        assert_eq!(said, ["512", "8k", "200k", "1M", "1.05M"]);
-        let said: Vec<_> = [0, 3_000_000, 125_000, 75_000, 10_500_000, 1].map(dollars).to_vec();
-        assert_eq!(said, ["0.00", "3.00", "0.125", "0.075", "10.50", "0.000001"]);
+/// Where a value comes from, where that needs saying.
+pub(super) fn from(source: Option<Source>) -> &'static str {
+    match source {
+        Some(Source::Entered) => "entered",
+        Some(Source::Catalogue) => "catalogue",
+        Some(Source::Listed) | None => "",
     }
 }

@@ -4,16 +4,20 @@ use actix_web::{HttpResponse, web::Data};
 use askama::Template;
 use serde::Deserialize;
 
-use super::{fragments::QueueFragment, side};
+use super::{fragments::QueueFragment, picker, side};
 use crate::{
     app::App,
     domain::session::Queued,
-    engine::sessions::{self, Change},
+    engine::{
+        attachments,
+        sessions::{self, Change},
+    },
     store::{self, entity::session::Model as Session},
     web::{
         error::Error,
         extract::{CurrentUser, Form, Owned, Wants},
         page::{Frame, html, see_other},
+        upload::Posted,
     },
 };
 
@@ -24,6 +28,10 @@ pub struct Prompt {
     /// `<provider id>/<model id>`; nothing where the session keeps its own.
     model: Option<String>,
     when: Option<When>,
+    /// The model that the next two were drawn for.
+    settings_for: Option<String>,
+    effort: Option<String>,
+    temperature: Option<String>,
 }
 
 /// When a prompt is sent while the agent is at work.
@@ -41,21 +49,30 @@ pub async fn prompt(
     wants: Wants,
     CurrentUser(user): CurrentUser,
     Owned(session): Owned<Session>,
-    Form(form): Form<Prompt>,
+    Posted { form, files }: Posted<Prompt>,
 ) -> Result<HttpResponse, Error> {
-    sessions::check_prompt(&form.text)?;
+    sessions::check_text(&form.text, files.len())?;
+    attachments::check(&app.engine, &files)?;
     let agent = form.agent.filter(|agent| !agent.is_empty() && *agent != session.agent);
-    let model =
-        form.model.filter(|model| !model.is_empty() && *model != side::model_name(&session));
-    if agent.is_some() || model.is_some() {
-        let change = Change { agent, model, ..Change::default() };
+    let current = session.model_name().unwrap_or_default();
+    let model = form.model.filter(|model| !model.is_empty());
+    let drawn = (&form.settings_for, &form.effort, &form.temperature);
+    let settings = picker::entered(drawn, model.as_deref().unwrap_or_default())?;
+    let settings = settings.filter(|it| *it != (session.effort, session.temperature));
+    let model = model.filter(|model| *model != current);
+    if agent.is_some() || model.is_some() || settings.is_some() {
+        let (effort, temperature) = settings.unzip();
+        let change = Change { agent, model, effort, temperature, ..Change::default() };
         sessions::change(&app.engine, &user, &session, change).await?;
     }
     let when = match form.when {
         Some(When::Now) => Queued::Steer,
         Some(When::After) | None => Queued::Queue,
     };
-    sessions::prompt(&app.engine, &user, &session, &form.text, when).await?;
+    let given = attachments::add(&app.engine, &user, &session, files).await?;
+    let attachments = given.into_iter().map(|it| it.id).collect();
+    let prompt = sessions::Prompt { text: form.text, attachments, when };
+    sessions::send(&app.engine, &user, &session, prompt).await?;
     queue_or_page(&app, &frame, wants, &session).await
 }
 

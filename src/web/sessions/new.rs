@@ -4,13 +4,17 @@ use actix_web::{HttpResponse, http::StatusCode, web::Data};
 use askama::Template;
 use serde::Deserialize;
 
-use super::side::{self, Group, Offer};
+use super::{
+    picker::{self, Picker, Told},
+    side::{self, Group},
+};
 use crate::{
     app::App,
     domain::{ids::ProjectId, session::Queued},
     engine::{
+        attachments::{self, Incoming},
         refused::Refused,
-        sessions::{self, AGENTS, New},
+        sessions::{self, AGENTS, New, Prompt},
     },
     store::{
         OwnedRow as _,
@@ -18,8 +22,9 @@ use crate::{
     },
     web::{
         error::Error,
-        extract::{CurrentUser, Form, Owned, Query},
+        extract::{CurrentUser, Owned, Query},
         page::{Frame, html, see_other},
+        upload::Posted,
     },
 };
 
@@ -35,8 +40,7 @@ struct Beginning {
     groups: Vec<Group>,
     agents: &'static [&'static str],
     agent: String,
-    providers: Vec<Offer>,
-    chosen: bool,
+    picker: Picker,
     model: String,
     text: String,
     refused: Option<String>,
@@ -46,6 +50,7 @@ struct Beginning {
 #[derive(Default, Deserialize)]
 pub struct Prefilled {
     text: Option<String>,
+    model: Option<String>,
 }
 
 /// `GET /projects/{id}/sessions/new`
@@ -54,19 +59,23 @@ pub async fn form(
     frame: Frame,
     CurrentUser(user): CurrentUser,
     Owned(project): Owned<Project>,
-    Query(Prefilled { text }): Query<Prefilled>,
+    Query(Prefilled { text, model }): Query<Prefilled>,
 ) -> Result<HttpResponse, Error> {
-    let asked = Begin { project: None, text: text.unwrap_or_default(), agent: None, model: None };
+    let asked = Begin { text: text.unwrap_or_default(), model, ..Begin::default() };
     html(page(&app, frame, &user, &project, asked).await?)
 }
 
-#[derive(Deserialize)]
+#[derive(Default, Deserialize)]
 pub struct Begin {
     /// The project's id, where the address does not name it.
     project: Option<String>,
     text: String,
     agent: Option<String>,
     model: Option<String>,
+    /// The model that the next two were drawn for.
+    settings_for: Option<String>,
+    effort: Option<String>,
+    temperature: Option<String>,
 }
 
 /// `POST /projects/{id}/sessions`
@@ -75,7 +84,7 @@ pub async fn create(
     frame: Frame,
     CurrentUser(user): CurrentUser,
     Owned(project): Owned<Project>,
-    Form(asked): Form<Begin>,
+    asked: Posted<Begin>,
 ) -> Result<HttpResponse, Error> {
     begin(&app, frame, &user, &project, asked).await
 }
@@ -85,9 +94,9 @@ pub async fn create_anywhere(
     app: Data<App>,
     frame: Frame,
     CurrentUser(user): CurrentUser,
-    Form(asked): Form<Begin>,
+    asked: Posted<Begin>,
 ) -> Result<HttpResponse, Error> {
-    let id: Option<ProjectId> = asked.project.as_deref().and_then(|id| id.parse().ok());
+    let id: Option<ProjectId> = asked.form.project.as_deref().and_then(|id| id.parse().ok());
     let id = id.ok_or_else(|| Error::field("project", "Choose a project."))?;
     let project = Project::find_owned(&app.db, user.id, id).await?.ok_or(Error::NotFound)?;
     begin(&app, frame, &user, &project, asked).await
@@ -98,9 +107,12 @@ async fn begin(
     frame: Frame,
     user: &User,
     project: &Project,
-    asked: Begin,
+    Posted { form: asked, files }: Posted<Begin>,
 ) -> Result<HttpResponse, Error> {
-    let refused = match started(app, user, project, &asked).await {
+    let model = asked.model.as_deref().unwrap_or_default();
+    let drawn = (&asked.settings_for, &asked.effort, &asked.temperature);
+    let settings = picker::entered(drawn, model)?.unwrap_or_default();
+    let refused = match started(app, user, project, (&asked, settings), files).await {
         Ok(session) => return Ok(see_other(app, &format!("/sessions/{}", session.id))),
         Err(Refused::Fields(fields)) => fields.into_values().collect::<Vec<_>>().join(" "),
         Err(Refused::Conflict(text)) => text,
@@ -117,14 +129,20 @@ async fn started(
     app: &App,
     user: &User,
     project: &Project,
-    asked: &Begin,
+    (asked, (effort, temperature)): (&Begin, Told),
+    files: Vec<Incoming>,
 ) -> Result<Session, Refused> {
     // Looked at first, so that no session is left behind that was never prompted.
-    sessions::check_prompt(&asked.text)?;
+    sessions::check_text(&asked.text, files.len())?;
+    attachments::check(&app.engine, &files)?;
     let given = |text: &Option<String>| text.clone().filter(|text| !text.is_empty());
-    let new = New { agent: given(&asked.agent), model: given(&asked.model), ..New::default() };
+    let (agent, model) = (given(&asked.agent), given(&asked.model));
+    let new = New { agent, model, effort, temperature, ..New::default() };
     let session = sessions::create(&app.engine, user, project, new).await?;
-    sessions::prompt(&app.engine, user, &session, &asked.text, Queued::Queue).await?;
+    let given = attachments::add(&app.engine, user, &session, files).await?;
+    let attachments = given.into_iter().map(|it| it.id).collect();
+    let prompt = Prompt { text: asked.text.clone(), attachments, when: Queued::Queue };
+    sessions::send(&app.engine, user, &session, prompt).await?;
     Ok(session)
 }
 
@@ -138,17 +156,14 @@ async fn page(
     let mut model = asked.model.unwrap_or_default();
     if model.is_empty() {
         let recent = crate::store::sessions::recent(&app.db, user.id, 1).await?;
-        model = recent.first().map(side::model_name).unwrap_or_default();
+        model = recent.first().and_then(Session::model_name).unwrap_or_default();
     }
-    let mut providers = side::offers(&app.db, user.id, &model).await?;
-    let chosen = providers.iter().any(|it| it.models.iter().any(|model| model.chosen));
-    if let (false, Some(first)) =
-        (chosen, providers.first_mut().and_then(|offer| offer.models.first_mut()))
-    {
-        first.chosen = true;
+    let whose = format!("project={}", project.id);
+    let mut picker = Picker::of(app, user.id, whose.clone(), &model, None).await?;
+    if !picker.chosen {
+        picker = Picker::of(app, user.id, whose, "", None).await?;
     }
-    let chosen = !providers.is_empty();
-    let refused = (!chosen)
+    let refused = (!picker.chosen)
         .then(|| "No model can be used yet. An administrator adds a provider first.".to_owned());
     Ok(Beginning {
         frame,
@@ -159,8 +174,7 @@ async fn page(
         groups: side::list(&app.db, project.id, app.clock.now()).await?,
         agents: AGENTS,
         agent: asked.agent.unwrap_or_else(|| AGENTS[0].to_owned()),
-        providers,
-        chosen,
+        picker,
         model: String::new(),
         text: asked.text,
         refused,

@@ -7,7 +7,8 @@ use serde::Deserialize;
 use super::{
     fragments::{MessagesFragment, done, totals},
     open::Growth,
-    side::{self, ChangedView, Context, Group, Offer, Waiting},
+    picker::Picker,
+    side::{self, ChangedView, Context, Group, Waiting},
     timeline::{self, Scene},
     view::{Article, Body, Content, Ending, TodoView},
     words::Moment,
@@ -54,8 +55,7 @@ struct Show {
     deletions: u32,
     agents: &'static [&'static str],
     agent: String,
-    providers: Vec<Offer>,
-    chosen: bool,
+    picker: Picker,
     model: String,
     max_steps: i32,
     started: Moment,
@@ -94,8 +94,9 @@ pub async fn show(
     let todos = side::todos(todos::of(&app.db, session.id).await?);
     let changed = side::changed(&summary);
     let (additions, deletions) = totals(&changed);
-    let providers = side::offers(&app.db, user.id, &side::model_name(&session)).await?;
-    let chosen = providers.iter().any(|it| it.models.iter().any(|model| model.chosen));
+    let (whose, model) = (format!("session={session_id}"), session.model_name());
+    let model = model.unwrap_or_default();
+    let picker = Picker::of(&app, user.id, whose, &model, Some(&session)).await?;
     let starter = store::users::find(&app.db, session.user_id).await?;
     let waiting = store::asks::open(&app.db, user.id, 50).await?.len();
     html(Show {
@@ -120,8 +121,7 @@ pub async fn show(
         additions,
         deletions,
         agents: AGENTS,
-        providers,
-        chosen,
+        picker,
         max_steps: session.max_steps,
         started: Moment::of(session.created_at),
         starter: starter.map_or_else(|| "somebody".to_owned(), |user| user.name),

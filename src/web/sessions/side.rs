@@ -10,7 +10,6 @@ use super::{
 };
 use crate::{
     domain::{
-        ids::UserId,
         provider::{Meta, ModelMeta},
         session::{FileStatus, Queued, Summary, TodoItem},
         text::cut,
@@ -18,10 +17,10 @@ use crate::{
     engine::{Engine, budgets},
     store::{
         Db, DbErr,
-        entity::{provider::Model as Provider, session::Model as Session, todo::Model as Todo},
+        entity::{session::Model as Session, todo::Model as Todo},
         messages, providers, sessions,
     },
-    web::words::{Sign, sign},
+    web::words::{self, Sign, sign},
 };
 
 /// Sessions of the project that the left column shows.
@@ -125,6 +124,8 @@ pub fn changed(summary: &Summary) -> Vec<ChangedView> {
 pub struct Waiting {
     pub id: String,
     pub text: String,
+    /// How many files come with it, in words.
+    pub files: Option<String>,
     pub steers: bool,
 }
 
@@ -132,6 +133,10 @@ pub async fn queue(db: &Db, session: &Session) -> Result<Vec<Waiting>, DbErr> {
     let waiting = messages::queued(db, session.id).await?.into_iter().map(|whole| Waiting {
         id: whole.message.id.to_string(),
         steers: whole.message.queued == Some(Queued::Steer),
+        files: match whole.parts.iter().filter(|row| row.kind == "file").count() {
+            0 => None,
+            count => Some(words::count(count as u64, "file")),
+        },
         text: cut(&text_of(whole.parts), QUEUED).to_owned(),
     });
     Ok(waiting.collect())
@@ -170,37 +175,4 @@ pub async fn list(
         });
     }
     Ok(groups.into_iter().filter(|group| !group.rows.is_empty()).collect())
-}
-
-/// A provider with the models that a session can use.
-pub struct Offer {
-    pub name: String,
-    pub models: Vec<Choice>,
-}
-
-pub struct Choice {
-    /// `<provider id>/<model id>`
-    pub value: String,
-    pub label: String,
-    pub chosen: bool,
-}
-
-/// The models that a person can choose from. `chosen` is named as a choice's value.
-pub async fn offers(db: &Db, user: UserId, chosen: &str) -> Result<Vec<Offer>, DbErr> {
-    let offer = |provider: Provider| {
-        let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
-        let choice = |label: String| {
-            let value = format!("{}/{label}", provider.id);
-            Choice { chosen: value == chosen, value, label }
-        };
-        Offer { name: provider.name, models: models.into_iter().map(choice).collect() }
-    };
-    let all = providers::of(db, user).await?.into_iter();
-    let usable = all.filter(|provider| provider.disabled_at.is_none()).map(offer);
-    Ok(usable.filter(|offer| !offer.models.is_empty()).collect())
-}
-
-/// A session's model as a choice names it.
-pub fn model_name(session: &Session) -> String {
-    session.provider_id.map(|id| format!("{id}/{}", session.model)).unwrap_or_default()
 }

@@ -4,13 +4,15 @@ use std::collections::HashMap;
 
 use super::{
     question, tool,
-    view::{AnswerView, Article, Body, Ending, FailureView, PartView, PatchLine, PromptView},
+    view::{
+        AnswerView, Article, Body, Ending, FailureView, FileView, PartView, PatchLine, PromptView,
+    },
     words::{Moment, money, number, short, took},
 };
 use crate::{
     domain::{
         ids::UserId,
-        message::{Part, Role, Step, ToolStatus},
+        message::{FileKind, Part, Role, Step, ToolStatus},
         session::{Failure, SessionStatus},
         text::cut,
     },
@@ -22,7 +24,7 @@ use crate::{
         },
         messages::{self, Whole},
     },
-    web::{markdown, page::initials},
+    web::{markdown, page::initials, words::size},
 };
 
 /// Messages that a page shows at once.
@@ -89,6 +91,7 @@ impl Scene {
             initials: initials(&name),
             name,
             at: Moment::of(message.created_at),
+            files: files_of(&parts),
             html: markdown::typed(&text_of(parts)),
             undone: message.reverted_at.is_some(),
         }
@@ -114,6 +117,8 @@ impl Scene {
                     }
                 }
             }
+            // Files are drawn with the prompt that they came with.
+            Ok(Part::File(_)) => return None,
             Ok(Part::Patch(patch)) => {
                 let line = |file: crate::domain::message::PatchedFile| PatchLine {
                     path: file.path,
@@ -167,6 +172,21 @@ pub fn text_of(parts: Vec<PartRow>) -> String {
         _ => None,
     });
     texts.collect::<Vec<_>>().join("\n\n")
+}
+
+/// The files of a prompt.
+pub fn files_of(parts: &[PartRow]) -> Vec<FileView> {
+    let files = parts.iter().filter(|row| row.kind == "file");
+    let files = files.filter_map(|row| match Part::read(&row.kind, row.data.clone()) {
+        Ok(Part::File(file)) => Some(FileView {
+            id: file.attachment_id.to_string(),
+            name: file.name,
+            size: size(file.size),
+            image: file.kind == FileKind::Image,
+        }),
+        _ => None,
+    });
+    files.collect()
 }
 
 fn answer_status(

@@ -25,7 +25,16 @@ pub struct PromptView {
     pub initials: String,
     pub at: Moment,
     pub html: String,
+    pub files: Vec<FileView>,
     pub undone: bool,
+}
+
+/// A file that was sent with a prompt.
+pub struct FileView {
+    pub id: String,
+    pub name: String,
+    pub size: String,
+    pub image: bool,
 }
 
 pub struct AnswerView {

@@ -53,7 +53,7 @@ export async function trustProject(page) {
 export async function startSession(page, model, text) {
   await page.getByRole('link', { name: 'New session' }).first().click();
   await page.getByRole('heading', { level: 1, name: 'New session' }).waitFor();
-  await page.getByLabel('Model').selectOption({ label: model.models[0] });
+  await page.getByLabel('Model', { exact: true }).selectOption({ label: model.models[0] });
   await page.getByLabel('Prompt').fill(text);
   await page.getByRole('button', { name: 'Send' }).click();
   await page.waitForURL(/\/sessions\/[0-9A-Z]{26}$/);

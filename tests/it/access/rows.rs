@@ -30,6 +30,7 @@ pub async fn row_behind(app: &TestApp, owner: &Person, entry: &Entry) -> String 
         "/providers" => app.provider_row().await.id.to_string(),
         "/projects" => app.project(owner, &unused(app).await).await.id.to_string(),
         "/sessions" => waiting(app, owner).await.session.id.to_string(),
+        "/attachments" => app.attachment(owner).await.to_string(),
         "/queue" => waiting(app, owner).await.queued.to_string(),
         "/parts" => waiting(app, owner).await.part.to_string(),
         "/asks" => waiting(app, owner).await.ask.to_string(),

@@ -43,6 +43,8 @@ async fn session(app: &TestApp, project: &Project, name: &str, status: SessionSt
         agent: "build".into(),
         provider_id: None,
         model: "small-1".into(),
+        effort: None,
+        temperature: None,
         status,
         max_steps: 50,
         parent_id: None,

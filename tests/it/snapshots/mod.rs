@@ -150,6 +150,8 @@ impl World {
             agent: "build".into(),
             provider_id: None,
             model: String::new(),
+            effort: None,
+            temperature: None,
             status: SessionStatus::Idle,
             max_steps: 50,
             parent_id: None,

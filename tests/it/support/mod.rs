@@ -247,6 +247,48 @@ impl Browser {
         Answer::to(self.request(method, path).json(body)).await
     }
 
+    /// Posts a form with files, each a field, a name and its content.
+    pub async fn upload(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        files: &[(&str, &str, &[u8])],
+    ) -> Answer {
+        Answer::to(self.uploading(path, fields, files)).await
+    }
+
+    /// The same, as a request that the caller goes on building.
+    pub fn uploading(
+        &self,
+        path: &str,
+        fields: &[(&str, &str)],
+        files: &[(&str, &str, &[u8])],
+    ) -> reqwest::RequestBuilder {
+        let mut body = Vec::new();
+        for (name, value) in fields {
+            body.extend(
+                format!(
+                    "--XX\r\ncontent-disposition: form-data; name=\"{name}\"\r\n\r\n{value}\r\n"
+                )
+                .bytes(),
+            );
+        }
+        for (field, name, content) in files {
+            body.extend(
+                format!(
+                    "--XX\r\ncontent-disposition: form-data; name=\"{field}\"; filename=\"{name}\"\r\n\
+                     content-type: text/html\r\n\r\n"
+                )
+                .bytes(),
+            );
+            body.extend(*content);
+            body.extend(b"\r\n");
+        }
+        body.extend(b"--XX--\r\n");
+        let request = self.request(Method::POST, path);
+        request.header("content-type", "multipart/form-data; boundary=XX").body(body)
+    }
+
     pub async fn send(&self, method: Method, path: &str) -> Answer {
         Answer::to(self.request(method, path)).await
     }

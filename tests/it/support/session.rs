@@ -6,13 +6,16 @@ use forge::{
     domain::{
         ask::{ProposedRule, Question},
         budget::{Period, Scope},
-        ids::{AskId, BudgetId, MessageId, PartId, ProjectId, ProviderId},
+        ids::{AskId, AttachmentId, BudgetId, MessageId, PartId, ProjectId, ProviderId},
         message::{Part, Role, Step, Text, ToolCall},
         provider::{Kind, Meta, ModelMeta},
         session::{AskKind, AskStatus, Queued, SessionStatus},
         trust::Trust,
     },
-    engine::sessions::{self, New, Sent},
+    engine::{
+        attachments::{self, Incoming},
+        sessions::{self, New, Sent},
+    },
     store::{
         self,
         entity::{
@@ -75,7 +78,7 @@ impl TestApp {
             ),
             key_hint: None,
             models: serde_json::json!([MODEL]),
-            meta: serde_json::to_value(Meta { version: 1, models }).unwrap(),
+            meta: serde_json::to_value(Meta { version: 1, models, ..Meta::default() }).unwrap(),
             disabled_at: None,
             created_at: now,
             updated_at: now,
@@ -110,6 +113,16 @@ impl TestApp {
     /// Sends a prompt to a session.
     pub async fn prompt(&self, by: &Person, session: &Session, text: &str) -> Sent {
         sessions::prompt(&self.app.engine, &by.user, session, text, Queued::Queue).await.unwrap()
+    }
+
+    /// An attachment of somebody's, in a new session.
+    pub async fn attachment(&self, owner: &Person) -> AttachmentId {
+        self.provider_row().await;
+        let project = self.project(owner, &format!("a{}", self.app.entropy.bits())).await;
+        let session = self.session(owner, &project).await;
+        let file = Incoming { name: "a.png".into(), content: png(2, 2) };
+        let engine = &self.app.engine;
+        attachments::add(engine, &owner.user, &session, vec![file]).await.unwrap()[0].id
     }
 
     /// Waits until a session stands as wanted, and returns it.
@@ -223,6 +236,15 @@ pub async fn waiting(app: &TestApp, owner: &Person) -> Waiting {
     let writes = messages.into_iter().chain(parts).chain(rest).collect();
     journal::record(&app.app.db, session.id, now, writes).await.unwrap();
     Waiting { session, queued: ids.0, ask: ids.1, part: ids.2 }
+}
+
+/// An image of this size, as far as anybody looks at it here.
+pub fn png(width: u32, height: u32) -> Vec<u8> {
+    let mut bytes = b"\x89PNG\r\n\x1a\n\0\0\0\rIHDR".to_vec();
+    bytes.extend(width.to_be_bytes());
+    bytes.extend(height.to_be_bytes());
+    bytes.extend(b"\x08\x06\0\0\0\0\0\0\0\0\0\0\0IEND\xaeB`\x82");
+    bytes
 }
 
 /// The model of [`TestApp::provider`].

@@ -5,9 +5,10 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 use utoipa::{PartialSchema, ToSchema};
 
-use super::super::{present, schema::words};
+use super::super::{nullable, present, schema::words};
 use crate::{
     domain::{
+        conversation::Effort,
         ids::{MessageId, PartId, ProjectId, SessionId, UserId},
         message::Role,
         session::{Queued, SessionStatus, Summary, TodoStatus},
@@ -28,6 +29,12 @@ pub struct SessionBody {
     /// `<provider id>/<model id>`; null where the provider was removed
     #[schema(required)]
     pub model: Option<String>,
+    /// How much the model is to think; null leaves it to the model
+    #[schema(required)]
+    pub effort: Option<Effort>,
+    /// Null leaves it to the model
+    #[schema(required)]
+    pub temperature: Option<f64>,
     pub status: SessionStatus,
     pub max_steps: i32,
     /// Grows with every stored change: the id of the newest event
@@ -88,6 +95,11 @@ pub struct SessionToCreate {
     /// `<provider id>/<model id>`; left out: the one used last
     pub model: Option<String>,
     pub max_steps: Option<u32>,
+    /// How much the model is to think, where it is known to take that
+    pub effort: Option<Effort>,
+    /// Where the model takes one: from 0 to 1 or 2
+    #[schema(minimum = 0, maximum = 2)]
+    pub temperature: Option<f64>,
 }
 
 /// What to change of a session; what is left out stays
@@ -106,6 +118,13 @@ pub struct SessionToChange {
     #[serde(deserialize_with = "present")]
     #[schema(nullable = false)]
     pub max_steps: Option<u32>,
+    /// Null leaves it to the model, here and below
+    #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Option<Effort>)]
+    pub effort: Option<Option<Effort>>,
+    #[serde(deserialize_with = "nullable")]
+    #[schema(value_type = Option<f64>, minimum = 0, maximum = 2)]
+    pub temperature: Option<Option<f64>>,
     #[serde(deserialize_with = "present")]
     #[schema(nullable = false)]
     pub archived: Option<bool>,
@@ -151,7 +170,7 @@ pub struct PartBody {
     pub id: PartId,
     pub message_id: MessageId,
     pub position: i32,
-    /// `text`, `reasoning`, `tool`, `patch` or `step`
+    /// `text`, `reasoning`, `tool`, `file`, `patch` or `step`
     #[serde(rename = "type")]
     pub kind: String,
     /// Depends on the type
@@ -165,11 +184,13 @@ pub struct PartBody {
 impl From<Session> for SessionBody {
     fn from(row: Session) -> Self {
         Self {
+            model: row.model_name(),
             id: row.id,
             project_id: row.project_id,
             name: row.name,
             agent: row.agent,
-            model: row.provider_id.map(|provider| format!("{provider}/{}", row.model)),
+            effort: row.effort,
+            temperature: row.temperature,
             status: row.status,
             max_steps: row.max_steps,
             seq: row.seq,
@@ -268,5 +289,6 @@ described! {
     SessionStatus ["idle", "running", "waiting", "aborted", "error"]
     Role ["user", "assistant"]
     Queued ["queue", "steer"]
+    Effort ["off", "low", "medium", "high"]
     TodoStatus ["pending", "in_progress", "done", "cancelled"]
 }

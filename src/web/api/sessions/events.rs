@@ -159,6 +159,8 @@ impl Teller {
         if let Some(steps) = change.max_steps {
             row.max_steps = steps;
         }
+        row.effort = change.effort.unwrap_or(row.effort);
+        row.temperature = change.temperature.unwrap_or(row.temperature);
         if let Some(summary) = &change.summary {
             row.summary.clone_from(summary);
         }

@@ -76,8 +76,8 @@ pub async fn create(
     Owned(project): Owned<Project>,
     Json(wish): Json<SessionToCreate>,
 ) -> Result<HttpResponse, Error> {
-    let SessionToCreate { name, agent, model, max_steps } = wish;
-    let new = New { name, agent, model, max_steps };
+    let SessionToCreate { name, agent, model, max_steps, effort, temperature } = wish;
+    let new = New { name, agent, model, max_steps, effort, temperature };
     let session = sessions::create(&app.engine, &user, &project, new).await?;
     json(StatusCode::CREATED, &SessionBody::from(session))
 }
@@ -102,8 +102,8 @@ pub async fn change(
     Owned(session): Owned<Session>,
     Json(wish): Json<SessionToChange>,
 ) -> Result<HttpResponse, Error> {
-    let SessionToChange { name, agent, model, max_steps, archived } = wish;
-    let change = Change { name, agent, model, max_steps, archived };
+    let SessionToChange { name, agent, model, max_steps, effort, temperature, archived } = wish;
+    let change = Change { name, agent, model, max_steps, effort, temperature, archived };
     sessions::change(&app.engine, &user, &session, change).await?;
     let session = Session::find_owned(&app.db, user.id, session.id).await?;
     json(StatusCode::OK, &SessionBody::from(session.ok_or(Error::NotFound)?))

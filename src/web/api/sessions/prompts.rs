@@ -18,8 +18,11 @@ use super::{
 };
 use crate::{
     app::App,
-    domain::{ids::MessageId, session::Queued},
-    engine::sessions::{self, Change},
+    domain::{
+        ids::{AttachmentId, MessageId},
+        session::Queued,
+    },
+    engine::sessions::{self, Change, Prompt},
     store::{
         entity::{message::Model as Message, session::Model as Session},
         messages,
@@ -30,8 +33,13 @@ use crate::{
 #[derive(Debug, Deserialize, ToSchema)]
 #[serde(deny_unknown_fields)]
 pub struct PromptToSend {
-    #[schema(min_length = 1, max_length = 200_000)]
+    /// May be empty where files come with it
+    #[schema(max_length = 200_000)]
     text: String,
+    /// Files that were given to a session before, in this order
+    #[serde(default)]
+    #[schema(max_items = 100)]
+    attachments: Vec<AttachmentId>,
     /// From here on the session's agent
     agent: Option<String>,
     /// From here on the session's model: `<provider id>/<model id>`
@@ -78,14 +86,15 @@ pub async fn send(
     Owned(session): Owned<Session>,
     Json(prompt): Json<PromptToSend>,
 ) -> Result<HttpResponse, Error> {
-    let PromptToSend { text, agent, model, when } = prompt;
-    sessions::check_prompt(&text)?;
+    let PromptToSend { text, attachments, agent, model, when } = prompt;
+    sessions::check_text(&text, attachments.len())?;
     if agent.is_some() || model.is_some() {
         let change = Change { agent, model, ..Change::default() };
         sessions::change(&app.engine, &user, &session, change).await?;
     }
     let when = when.unwrap_or(Queued::Queue);
-    let sent = sessions::prompt(&app.engine, &user, &session, &text, when).await?;
+    let prompt = Prompt { text, attachments, when };
+    let sent = sessions::send(&app.engine, &user, &session, prompt).await?;
     json(StatusCode::ACCEPTED, &SentBody { message_id: sent.message.id, queued: sent.queued })
 }
 
