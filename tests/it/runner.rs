@@ -1,5 +1,6 @@
 //! Whole runs of an agent against a scripted model.
 
+mod faults;
 mod forewarned;
 mod removal;
 mod rules;
