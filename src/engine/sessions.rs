@@ -2,7 +2,9 @@
 
 use std::{sync::Arc, time::Duration};
 
-use super::{Engine, refused::Refused, runner, snapshots::SnapshotsError, to_its_end};
+use super::{
+    Engine, providers::Providers, refused::Refused, runner, snapshots::SnapshotsError, to_its_end,
+};
 use crate::{
     domain::{
         ids::{MessageId, PartId, SessionId},
@@ -348,7 +350,7 @@ async fn model(
         split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
     let provider = store::providers::usable(&engine.db, user.id, id).await?;
     let provider = provider
-        .filter(|it| it.disabled_at.is_none())
+        .filter(|it| it.disabled_at.is_none() && Providers::of(engine).permits(it))
         .ok_or_else(|| wrong("There is no such provider."))?;
     let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
     if !models.iter().any(|it| it == model) {
@@ -369,9 +371,9 @@ async fn default_model(
     {
         return Ok(found);
     }
-    for provider in store::providers::of(&engine.db, user.id).await? {
+    for provider in Providers::of(engine).offered(user.id).await? {
         let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
-        if let (None, Some(first)) = (provider.disabled_at, models.into_iter().next()) {
+        if let Some(first) = models.into_iter().next() {
             return Ok((provider.id, first));
         }
     }

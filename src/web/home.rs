@@ -19,7 +19,7 @@ use crate::{
     store::{
         asks,
         entity::{ask::Model as Ask, provider::Model as Provider, session::Model as Session},
-        projects, providers, sessions,
+        projects, sessions,
     },
 };
 
@@ -101,7 +101,7 @@ pub async fn index(
     let active = sessions::active(&app.db, user.id).await?;
     let asks = asks::open(&app.db, user.id, ASKS).await?;
     let recent = sessions::recent(&app.db, user.id, (RECENT + active.len()) as u64).await?;
-    let models = choices(&providers::of(&app.db, user.id).await?);
+    let models = choices(&app.providers().offered(user.id).await?);
 
     let projects = own.into_iter().map(|project| {
         let at = project.opened_at.unwrap_or(project.created_at);
@@ -143,10 +143,10 @@ pub async fn index(
     })
 }
 
-/// Every model of the providers that are not switched off.
+/// Every model of these providers.
 pub fn choices(providers: &[Provider]) -> Vec<Choice> {
     let mut choices = Vec::new();
-    for provider in providers.iter().filter(|provider| provider.disabled_at.is_none()) {
+    for provider in providers {
         for model in provider.models.as_array().into_iter().flatten().filter_map(Value::as_str) {
             let value = format!("{}/{model}", provider.id);
             choices.push(Choice { value, label: format!("{model} ({})", provider.name) });

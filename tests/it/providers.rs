@@ -1,9 +1,11 @@
 //! Setting up providers, against servers that answer as they do in the field.
 
 mod api;
-mod fake;
+pub mod fake;
 mod keys;
+mod own_network;
 mod pages;
+mod personal;
 mod trouble;
 
 use forge::store::{self, entity::provider::Model as Provider};

@@ -7,6 +7,7 @@
 pub mod asks;
 mod maybe;
 pub mod me;
+pub mod own_providers;
 pub mod page;
 pub mod projects;
 pub mod providers;
@@ -45,6 +46,7 @@ fn features() -> Vec<Document> {
         me::Doc::openapi(),
         projects::Doc::openapi(),
         providers::Doc::openapi(),
+        own_providers::Doc::openapi(),
         rules::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),

@@ -140,7 +140,7 @@ async fn page(
         let recent = crate::store::sessions::recent(&app.db, user.id, 1).await?;
         model = recent.first().map(side::model_name).unwrap_or_default();
     }
-    let mut providers = side::offers(&app.db, user.id, &model).await?;
+    let mut providers = side::offers(app, user.id, &model).await?;
     let chosen = providers.iter().any(|it| it.models.iter().any(|model| model.chosen));
     if let (false, Some(first)) =
         (chosen, providers.first_mut().and_then(|offer| offer.models.first_mut()))

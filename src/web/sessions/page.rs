@@ -94,7 +94,7 @@ pub async fn show(
     let todos = side::todos(todos::of(&app.db, session.id).await?);
     let changed = side::changed(&summary);
     let (additions, deletions) = totals(&changed);
-    let providers = side::offers(&app.db, user.id, &side::model_name(&session)).await?;
+    let providers = side::offers(&app, user.id, &side::model_name(&session)).await?;
     let chosen = providers.iter().any(|it| it.models.iter().any(|model| model.chosen));
     let starter = store::users::find(&app.db, session.user_id).await?;
     let waiting = store::asks::open(&app.db, user.id, 50).await?.len();

@@ -9,6 +9,7 @@ use super::{
     words::{Moment, anchor, money, short},
 };
 use crate::{
+    app::App,
     domain::{
         ids::UserId,
         provider::{Meta, ModelMeta},
@@ -178,7 +179,7 @@ pub struct Choice {
 }
 
 /// The models that a person can choose from. `chosen` is named as a choice's value.
-pub async fn offers(db: &Db, user: UserId, chosen: &str) -> Result<Vec<Offer>, DbErr> {
+pub async fn offers(app: &App, user: UserId, chosen: &str) -> Result<Vec<Offer>, DbErr> {
     let offer = |provider: Provider| {
         let models: Vec<String> = serde_json::from_value(provider.models).unwrap_or_default();
         let choice = |label: String| {
@@ -187,8 +188,7 @@ pub async fn offers(db: &Db, user: UserId, chosen: &str) -> Result<Vec<Offer>, D
         };
         Offer { name: provider.name, models: models.into_iter().map(choice).collect() }
     };
-    let all = providers::of(db, user).await?.into_iter();
-    let usable = all.filter(|provider| provider.disabled_at.is_none()).map(offer);
+    let usable = app.providers().offered(user).await?.into_iter().map(offer);
     Ok(usable.filter(|offer| !offer.models.is_empty()).collect())
 }
 
