@@ -3,8 +3,15 @@
 use std::{os::unix::fs::PermissionsExt as _, path::Path};
 
 use forge::{
-    adapters::vault::{Vault, rotation},
-    domain::{ids::ProviderId, provider::Kind},
+    adapters::{
+        system::SystemEntropy,
+        vault::{Vault, rotation},
+    },
+    domain::{
+        clock::{Clock as _, SystemClock},
+        ids::ProviderId,
+        provider::Kind,
+    },
     store::{self, Db, entity::provider::Model as Provider},
 };
 use serde_json::json;
@@ -25,8 +32,8 @@ async fn with_keys(folder: &Path, vault: &Vault) {
     assert!(migrated.status.success(), "{}", text(&migrated.stderr));
     let db = open(folder).await;
     for key in KEYS {
-        let now = chrono::Utc::now();
-        let id = ProviderId::mint(now, &forge::adapters::system::SystemEntropy);
+        let now = SystemClock.now();
+        let id = ProviderId::mint(now, &SystemEntropy);
         let provider = Provider {
             id,
             owner_id: None,
