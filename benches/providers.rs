@@ -6,7 +6,7 @@
 #[path = "main_job/report.rs"]
 mod report;
 
-use std::{fs, hint::black_box};
+use std::hint::black_box;
 
 use anyhow::{Context as _, ensure};
 use forge::{
@@ -20,6 +20,7 @@ use forge::{
         provider::ModelMeta,
     },
 };
+use rustix::time::{ClockId, clock_gettime};
 use serde_json::{Value, json};
 
 use self::report::{Report, median, percentile};
@@ -58,13 +59,13 @@ fn main() -> anyhow::Result<()> {
         let heard = hear(kind, stream.chunks(PIECE));
         let reply = heard.result.context("a stream that is measured is whole")?;
         ensure!(heard.deltas.len() >= CHUNKS && reply.usage.is_some(), "{kind}: it is not heard");
-        let spent = measured(|| drop(black_box(hear(kind, stream.chunks(PIECE)))))?;
+        let spent = measured(|| drop(black_box(hear(kind, stream.chunks(PIECE)))));
         report.at_most(name, median(&spent), DECODING, "ms");
         decoding.extend(spent);
     }
     let parts = conversation();
     for (kind, _, name) in NAMES {
-        let spent = measured(|| drop(black_box(body(kind, &request(&parts)))))?;
+        let spent = measured(|| drop(black_box(body(kind, &request(&parts)))));
         report.at_most(name, median(&spent), BUILDING, "ms");
         building.extend(spent);
     }
@@ -80,21 +81,20 @@ fn main() -> anyhow::Result<()> {
 }
 
 /// The milliseconds that something spends on the processor, each time.
-fn measured(mut work: impl FnMut()) -> anyhow::Result<Vec<f64>> {
+fn measured(mut work: impl FnMut()) -> Vec<f64> {
     let mut spent = Vec::new();
     for _ in 0..TIMES {
-        let before = on_processor()?;
+        let before = on_processor();
         work();
-        spent.push(on_processor()? - before);
+        spent.push(on_processor() - before);
     }
-    Ok(spent)
+    spent
 }
 
 /// Milliseconds that this thread has been on the processor.
-fn on_processor() -> anyhow::Result<f64> {
-    let text = fs::read_to_string("/proc/thread-self/schedstat")?;
-    let nanos: f64 = text.split_whitespace().next().context("no time in schedstat")?.parse()?;
-    Ok(nanos / 1e6)
+fn on_processor() -> f64 {
+    let spent = clock_gettime(ClockId::ThreadCPUTime);
+    spent.tv_sec as f64 * 1e3 + spent.tv_nsec as f64 / 1e6
 }
 
 /// A stream as the provider sends it: a word a chunk.
