@@ -1,6 +1,7 @@
 //! The parts of a running Forge, wired together once at start.
 
 pub mod accounts;
+pub mod secrets;
 pub mod tokens;
 pub mod upkeep;
 
@@ -22,7 +23,7 @@ use tokio_util::sync::CancellationToken;
 use crate::{
     adapters::{
         git::Git,
-        model::{Limits, Models},
+        model::{Hosts, Limits, Models, Names, SystemNames},
         sandbox::{ConfiguredMode, Sandbox},
         vault::Vault,
     },
@@ -78,13 +79,23 @@ impl App {
         entropy: Arc<dyn Entropy>,
         helper: PathBuf,
     ) -> anyhow::Result<Self> {
+        let names = Arc::new(SystemNames);
+        Self::with_names(config, db, clock, entropy, helper, names).await
+    }
+
+    /// The same, with somebody else to ask for the addresses of members' providers.
+    pub async fn with_names(
+        config: Config,
+        db: Db,
+        clock: Arc<dyn Clock>,
+        entropy: Arc<dyn Entropy>,
+        helper: PathBuf,
+        names: Arc<dyn Names>,
+    ) -> anyhow::Result<Self> {
         let config = Arc::new(config);
         let data = &config.data.dir;
         std::fs::DirBuilder::new().recursive(true).mode(0o700).create(data)?;
-        let vault = match &config.secret.key {
-            Some(key) => Vault::from_text(key).context("secret.key")?,
-            None => Vault::load_or_create(&data.join("secret"))?,
-        };
+        let vault = secrets::vault(&config)?;
         let tmp = data.join("tmp");
         std::fs::create_dir_all(&tmp).with_context(|| format!("making {}", tmp.display()))?;
         let mode = match config.sandbox.mode {
@@ -92,6 +103,7 @@ impl App {
             SandboxMode::Off => ConfiguredMode::Off,
         };
         let idle = Duration::from_secs(config.agent.idle_seconds);
+        let hosts = Hosts::new(config.providers.allowed_hosts.iter().map(String::as_str), names);
         let (sandbox, any) =
             tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
         let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
@@ -104,7 +116,7 @@ impl App {
             db: db.clone(),
             clock: clock.clone(),
             entropy: entropy.clone(),
-            models: Models::new(Limits { idle, ..Limits::default() })?,
+            models: Models::with_hosts(Limits { idle, ..Limits::default() }, hosts)?,
             vault: vault.clone(),
             sandbox,
         })?);

@@ -6,6 +6,7 @@
 mod data;
 mod logs;
 mod people;
+mod secret;
 mod serve;
 
 use std::{
@@ -50,8 +51,19 @@ enum Command {
         #[command(subcommand)]
         command: TokenCommand,
     },
+    /// Manage the application secret.
+    Secret {
+        #[command(subcommand)]
+        command: SecretCommand,
+    },
     /// Bring the schema of the database up to date.
     Migrate,
+}
+
+#[derive(Subcommand)]
+enum SecretCommand {
+    /// Re-encrypt all stored keys under a new secret, while no server runs. Prints counts alone.
+    Rotate,
 }
 
 #[derive(Subcommand)]
@@ -149,6 +161,7 @@ fn run(cli: Cli) -> anyhow::Result<()> {
             Command::Token { command: TokenCommand::Create(new) } => {
                 with_app(config, async |app| people::create_token(app, new).await).await
             }
+            Command::Secret { command: SecretCommand::Rotate } => secret::rotate(config).await,
             Command::Migrate => with_app(config, async |_| say("The schema is up to date.")).await,
         }
     })

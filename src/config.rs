@@ -12,7 +12,7 @@ use figment::{
     providers::{Env, Format as _, Toml},
 };
 use serde::Deserialize;
-use url::Url;
+use url::{Host, Url};
 
 #[derive(Clone, Debug, Default, Deserialize)]
 #[serde(deny_unknown_fields, default)]
@@ -26,6 +26,7 @@ pub struct Config {
     pub sandbox: Sandbox,
     pub agent: Agent,
     pub attachments: Attachments,
+    pub providers: Providers,
     pub log: Log,
 }
 
@@ -63,12 +64,15 @@ pub struct Database {
 pub struct SecretKey {
     /// 32 bytes in base64 or hexadecimal; unset: made once, in the data folder.
     pub key: Option<String>,
+    /// The one before it, until `forge secret rotate` has finished.
+    pub previous: Option<String>,
 }
 
 /// Says only whether there is one.
 impl std::fmt::Debug for SecretKey {
     fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        write!(f, "SecretKey({})", if self.key.is_some() { "set" } else { "unset" })
+        let is = |it: &Option<String>| if it.is_some() { "set" } else { "unset" };
+        write!(f, "SecretKey({}, previous {})", is(&self.key), is(&self.previous))
     }
 }
 
@@ -162,6 +166,15 @@ impl Attachments {
 
 #[derive(Clone, Debug, Deserialize)]
 #[serde(deny_unknown_fields, default)]
+pub struct Providers {
+    /// Whether members may have providers of their own.
+    pub personal: bool,
+    /// Hosts in the server's own network that these may lie at all the same.
+    pub allowed_hosts: Vec<String>,
+}
+
+#[derive(Clone, Debug, Deserialize)]
+#[serde(deny_unknown_fields, default)]
 pub struct Log {
     /// What to log, as `tracing` filters are written.
     pub filter: String,
@@ -217,6 +230,12 @@ impl Default for Agent {
 impl Default for Attachments {
     fn default() -> Self {
         Self { file_mb: 10, per_prompt: 10, per_session: 200 }
+    }
+}
+
+impl Default for Providers {
+    fn default() -> Self {
+        Self { personal: true, allowed_hosts: Vec::new() }
     }
 }
 
@@ -316,6 +335,22 @@ impl Config {
         if self.accounts.argon2_memory_kib < 8 {
             return wrong("accounts.argon2_memory_kib must be at least 8.".into());
         }
+        if self.secret.previous.is_some() && self.secret.key.is_none() {
+            return wrong(
+                "secret.previous is set and secret.key is not: give the new secret as secret.key."
+                    .into(),
+            );
+        }
+        for host in &self.providers.allowed_hosts {
+            // An address of IPv6 is a host with brackets around it.
+            let bracketed = format!("[{host}]");
+            if Host::parse(host).or_else(|_| Host::parse(&bracketed)).is_err() {
+                return wrong(format!(
+                    "providers.allowed_hosts has {host}: give names or addresses of hosts, without \
+                     http:// and without a port."
+                ));
+            }
+        }
         for root in &self.projects.roots {
             if !root.is_absolute() {
                 return wrong(format!(
@@ -402,8 +437,18 @@ mod tests {
     }
 
     #[test]
+    fn hosts_that_members_may_reach_are_names_or_addresses() {
+        let hosts = r#"["llm.internal", "10.0.0.7", "[fd00::7]", "fd00::8"]"#;
+        assert!(read(&format!("[providers]\nallowed_hosts = {hosts}")).is_ok());
+        for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", ""] {
+            let err = read(&format!("[providers]\nallowed_hosts = [\"{bad}\"]")).unwrap_err();
+            assert!(err.contains("providers.allowed_hosts"), "{bad}: {err}");
+        }
+    }
+
+    #[test]
     fn a_secret_is_not_printed() {
-        let config = read("[secret]\nkey = \"topsecret\"").unwrap();
+        let config = read("[secret]\nkey = \"topsecret\"\nprevious = \"topsecret\"").unwrap();
         assert!(!format!("{config:?}").contains("topsecret"));
     }
 }

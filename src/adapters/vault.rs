@@ -4,6 +4,8 @@
 //! data, so that a text that is copied into another row does not open there. The fingerprint tells
 //! which secret sealed it, and nothing else of the secret.
 
+pub mod rotation;
+
 use std::{
     fmt, fs, io,
     io::Write,
@@ -25,12 +27,14 @@ use crate::domain::secret::Secret;
 const VERSION: &str = "v1";
 const NONCE: usize = 12;
 
-/// Seals and opens texts under one application secret.
+/// Seals texts under one application secret, and opens them under it or the one before.
 #[derive(Clone)]
 pub struct Vault {
     secret: Zeroizing<[u8; 32]>,
     cipher: Aes256Gcm,
     fingerprint: String,
+    /// The one before, under which texts may still be sealed.
+    previous: Option<Box<Vault>>,
 }
 
 /// Why a text could not be sealed or opened.
@@ -72,7 +76,14 @@ impl Vault {
             secret: Zeroizing::new(*secret),
             cipher: Aes256Gcm::new(&Key::<Aes256Gcm>::from(*key)),
             fingerprint: print.iter().take(4).map(|it| format!("{it:02x}")).collect(),
+            previous: None,
         }
+    }
+
+    /// The same, which also opens what was sealed under the secret before.
+    pub fn with_previous(mut self, previous: Self) -> Self {
+        self.previous = Some(Box::new(previous));
+        self
     }
 
     /// A key of its own for another purpose, such as signing cookies.
@@ -101,6 +112,12 @@ impl Vault {
             Err(err) if err.kind() == io::ErrorKind::AlreadyExists => {}
             Err(err) => return Err(failed(err)),
         }
+        Self::load(path)
+    }
+
+    /// The vault of the secret in this file, which must be there.
+    pub fn load(path: &Path) -> Result<Self, SecretError> {
+        let failed = |err| SecretError::File(path.to_owned(), err);
         let mode = fs::metadata(path).map_err(failed)?.permissions().mode();
         if mode & 0o077 != 0 {
             return Err(SecretError::Exposed(path.to_owned()));
@@ -111,6 +128,11 @@ impl Vault {
             .and_then(decode)
             .map(|it| Self::new(&it))
             .ok_or_else(|| SecretError::MalformedFile(path.to_owned()))
+    }
+
+    /// Whether a text is sealed under the present secret, not under the one before.
+    pub fn is_current(&self, sealed: &str) -> bool {
+        sealed.split('.').nth(1) == Some(self.fingerprint())
     }
 
     /// Names the secret without telling anything of it.
@@ -140,6 +162,10 @@ impl Vault {
             _ => return Err(VaultError::Damaged),
         }
         if fingerprint != Some(self.fingerprint()) {
+            let previous = self.previous.as_deref();
+            if let Some(previous) = previous.filter(|it| fingerprint == Some(it.fingerprint())) {
+                return previous.open(row, sealed);
+            }
             return Err(VaultError::OtherSecret);
         }
         let data = STANDARD.decode(data.unwrap_or_default()).map_err(|_| VaultError::Damaged)?;

@@ -1,12 +1,13 @@
-//! The data folder: made for its owner alone.
+//! The data folder: made for its owner alone, and by whom it is used.
 
 use std::{
     fs,
-    os::unix::fs::{DirBuilderExt as _, PermissionsExt as _},
+    os::unix::fs::{DirBuilderExt as _, OpenOptionsExt as _, PermissionsExt as _},
     path::Path,
 };
 
 use anyhow::Context as _;
+use rustix::fs::{FlockOperation, flock};
 
 /// Makes the folder, or takes it from everybody else where it is Forge's already.
 pub fn prepare(dir: &Path) -> anyhow::Result<()> {
@@ -24,4 +25,36 @@ pub fn prepare(dir: &Path) -> anyhow::Result<()> {
         tracing::warn!("others may look into {}: run chmod 700 on it", dir.display());
     }
     Ok(())
+}
+
+/// How a process uses the data folder.
+#[derive(Clone, Copy, PartialEq, Eq)]
+pub enum Use {
+    /// Beside others: a server.
+    Shared,
+    /// While no server runs.
+    Alone,
+}
+
+/// Notes that the folder is used, until what is answered is dropped or the process ends.
+pub fn hold(dir: &Path, how: Use) -> anyhow::Result<fs::File> {
+    let path = dir.join("lock");
+    let mut options = fs::OpenOptions::new();
+    let opened = options.write(true).create(true).truncate(false).mode(0o600).open(&path);
+    let file = opened.with_context(|| format!("opening {}", path.display()))?;
+    let (operation, otherwise) = match how {
+        Use::Shared => (
+            FlockOperation::NonBlockingLockShared,
+            "Something else works on the data folder alone. Wait until it has finished.",
+        ),
+        Use::Alone => (
+            FlockOperation::NonBlockingLockExclusive,
+            "A server uses the data folder. Stop it first, then run this again.",
+        ),
+    };
+    match flock(&file, operation) {
+        Ok(()) => Ok(file),
+        Err(rustix::io::Errno::WOULDBLOCK) => anyhow::bail!(otherwise),
+        Err(err) => Err(err).with_context(|| format!("locking {}", path.display())),
+    }
 }

@@ -11,7 +11,7 @@ use anyhow::Context as _;
 use sha2::{Digest as _, Sha512};
 use tokio::signal::unix::{SignalKind, signal};
 
-use super::{open, say};
+use super::{data, open, say};
 use crate::{
     adapters::vault::Vault,
     app::{App, upkeep},
@@ -25,6 +25,8 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     let bind = config.server.bind;
     let mut terminate = signal(SignalKind::terminate())?;
     let mut interrupt = signal(SignalKind::interrupt())?;
+    data::prepare(&config.data.dir)?;
+    let _used = data::hold(&config.data.dir, data::Use::Shared)?;
     let app = open(config).await?;
     let repaired = runner::repair(&app.engine).await?;
     if repaired > 0 {

@@ -23,6 +23,7 @@ pub mod output;
 pub mod permission;
 pub mod project;
 pub mod provider;
+pub mod reach;
 pub mod retry;
 pub mod secret;
 pub mod session;

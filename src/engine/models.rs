@@ -5,7 +5,11 @@ use std::collections::HashSet;
 
 use serde::Deserialize as _;
 
-use super::{Engine, providers::chosen, refused::Refused};
+use super::{
+    Engine,
+    providers::{Providers, chosen},
+    refused::Refused,
+};
 use crate::{
     adapters::model::{highest_temperature, takes_effort},
     domain::{
@@ -86,14 +90,12 @@ impl Offer {
 
 /// All that a person can choose from: favourites first, then what they used last, then the others
 /// by provider, in the order in which an admin chose them.
-pub async fn offers(db: &Db, user: UserId) -> Result<Vec<Offer>, DbErr> {
+pub async fn offers(engine: &Engine, user: UserId) -> Result<Vec<Offer>, DbErr> {
+    let db = &engine.db;
     let liked = favourites::of(db, user).await?;
     let used = used(db, user).await?;
     let mut all = Vec::new();
-    for provider in providers::of(db, user).await? {
-        if provider.disabled_at.is_some() {
-            continue;
-        }
+    for provider in Providers::of(engine).offered(user).await? {
         let meta = Meta::deserialize(&provider.meta).unwrap_or_default();
         for id in chosen(&provider) {
             let named = (provider.id, id);
@@ -125,7 +127,7 @@ pub async fn find(engine: &Engine, user: UserId, name: &str) -> Result<Offer, Re
         split_model(name).ok_or_else(|| wrong("Name a model as <provider id>/<model id>."))?;
     let provider = providers::usable(&engine.db, user, id).await?;
     let provider = provider
-        .filter(|it| it.disabled_at.is_none())
+        .filter(|it| it.disabled_at.is_none() && Providers::of(engine).permits(it))
         .ok_or_else(|| wrong("There is no such provider."))?;
     if !chosen(&provider).iter().any(|it| it == model) {
         return Err(wrong("That provider offers no such model to sessions."));
@@ -143,8 +145,8 @@ pub(super) async fn usual(engine: &Engine, user: UserId) -> Result<Offer, Refuse
             return Ok(found);
         }
     }
-    for provider in providers::of(&engine.db, user).await? {
-        if let (None, Some(first)) = (provider.disabled_at, chosen(&provider).into_iter().next()) {
+    for provider in Providers::of(engine).offered(user).await? {
+        if let Some(first) = chosen(&provider).into_iter().next() {
             let meta = Meta::deserialize(&provider.meta).unwrap_or_default();
             return Ok(Offer::of(&provider, &meta, first));
         }

@@ -4,6 +4,7 @@
 //! here gives it back to anybody.
 
 mod draft;
+mod personal;
 
 use std::time::{Duration, Instant};
 
@@ -14,6 +15,7 @@ use url::Url;
 
 use self::draft::{Change, KeyChange};
 pub use self::draft::{Draft, MAX_KEY, MAX_MODEL, MAX_MODELS, MAX_URL};
+pub use self::personal::SWITCHED_OFF;
 use super::{
     Engine,
     refused::{Actor, Refused},
@@ -25,7 +27,7 @@ use crate::{
     },
     domain::{
         clock::Clock,
-        ids::{Entropy, ProviderId},
+        ids::{Entropy, ProviderId, UserId},
         model::{Fault, FaultKind},
         provider::{Kind, META_VERSION, Meta, ModelMeta},
         secret::Secret,
@@ -44,6 +46,8 @@ pub struct Providers<'a> {
     pub entropy: &'a dyn Entropy,
     pub vault: &'a Vault,
     pub models: &'a Models,
+    /// Whether people may have providers of their own.
+    pub personal: bool,
     /// How long a test or a reading of the list may take in all.
     pub wait: Duration,
 }
@@ -85,18 +89,28 @@ impl<'a> Providers<'a> {
             entropy: engine.entropy.as_ref(),
             vault: &engine.vault,
             models: &engine.models,
+            personal: engine.config.providers.personal,
             wait: Duration::from_secs(engine.config.agent.idle_seconds).min(LONGEST),
         }
     }
 
     /// Adds a provider that everybody shares.
     pub async fn create(&self, draft: Draft, by: &Actor) -> Result<Provider, Refused> {
+        self.add(None, draft, by).await
+    }
+
+    async fn add(
+        &self,
+        owner: Option<UserId>,
+        draft: Draft,
+        by: &Actor,
+    ) -> Result<Provider, Refused> {
         let change = draft.complete().check(None).map_err(Refused::Fields)?;
         let now = self.clock.now();
         let id = ProviderId::mint(now, self.entropy);
         let mut provider = Provider {
             id,
-            owner_id: None,
+            owner_id: owner,
             name: String::new(),
             url: String::new(),
             kind: Kind::Openai,
@@ -122,6 +136,7 @@ impl<'a> Providers<'a> {
         draft: Draft,
         by: &Actor,
     ) -> Result<Provider, Refused> {
+        self.permit(&provider)?;
         let change = draft.check(provider.key_hint.as_deref()).map_err(Refused::Fields)?;
         let fields = change.fields();
         let removed = matches!(change.key, KeyChange::Remove);
@@ -145,17 +160,21 @@ impl<'a> Providers<'a> {
 
     /// Where and as whom a provider is asked, with its key opened.
     pub fn endpoint(&self, provider: &Provider) -> Result<Endpoint, VaultError> {
-        let key = provider.key.as_deref().map(|it| self.vault.open(&row(provider.id), it));
+        let key = provider.key.as_deref().map(|it| self.vault.open(&sealed_for(provider.id), it));
         Ok(Endpoint {
             kind: provider.kind,
             name: provider.name.clone(),
             url: provider.url.clone(),
             key: key.transpose()?,
+            reach: personal::reach(provider),
         })
     }
 
     /// Tries a provider as it is stored, and with a model a short reply of that.
     pub async fn test(&self, provider: &Provider, model: Option<&str>) -> Tested {
+        if !self.permits(provider) {
+            return personal::switched_off();
+        }
         match self.endpoint(provider) {
             Ok(endpoint) => self.try_out(&endpoint, model).await,
             Err(err) => locked(&err),
@@ -169,6 +188,7 @@ impl<'a> Providers<'a> {
         draft: Draft,
         model: Option<&str>,
     ) -> Result<Tested, Refused> {
+        self.permit(provider)?;
         let change = draft.check(provider.key_hint.as_deref()).map_err(Refused::Fields)?;
         let key = match change.key {
             KeyChange::Set(key) => Some(key),
@@ -183,6 +203,7 @@ impl<'a> Providers<'a> {
             name: change.name.unwrap_or_else(|| provider.name.clone()),
             url: change.url.unwrap_or_else(|| provider.url.clone()),
             key,
+            reach: personal::reach(provider),
         };
         Ok(self.try_out(&endpoint, model).await)
     }
@@ -190,6 +211,7 @@ impl<'a> Providers<'a> {
     /// Reads the provider's list of models and keeps what it says. Which of them sessions can use
     /// stays as it is.
     pub async fn refresh(&self, provider: &Provider, by: &Actor) -> Result<Provider, RefreshError> {
+        self.permit(provider)?;
         let endpoint = self.endpoint(provider).map_err(|err| RefreshError::Failed(locked(&err)))?;
         let started = Instant::now();
         let listed = timeout(self.wait, self.models.list(&endpoint)).await;
@@ -250,7 +272,8 @@ impl<'a> Providers<'a> {
             KeyChange::Keep => None,
             KeyChange::Remove => Some(None),
             KeyChange::Set(key) => {
-                let text = self.vault.seal(&row(id), key.expose()).context("sealing a key")?;
+                let text =
+                    self.vault.seal(&sealed_for(id), key.expose()).context("sealing a key")?;
                 Some(Some((text, key.clone())))
             }
         };
@@ -353,8 +376,8 @@ fn relist(meta: &mut Meta, listed: Vec<ModelInfo>, chosen: &[String]) {
     }
 }
 
-/// What a key is sealed for.
-fn row(id: ProviderId) -> String {
+/// What a key is sealed for: the name of its row.
+pub fn sealed_for(id: ProviderId) -> String {
     format!("provider:{id}")
 }
 

@@ -97,3 +97,34 @@ pub async fn release(db: &Db, user: UserId, key_hash: &str) -> Result<(), DbErr>
         .await
         .map(drop)
 }
+
+/// The name of the row under which an answer is sealed.
+pub fn row(user: UserId, key_hash: &str) -> String {
+    format!("idempotency:{user}:{key_hash}")
+}
+
+/// All answers, as they are sealed: whose, by which key, and the text.
+pub async fn sealed(db: &Db) -> Result<Vec<(UserId, String, String)>, DbErr> {
+    let found = idempotency_key::Entity::find().filter(idempotency_key::COLUMN.body.is_not_null());
+    let rows = found.all(db.read()).await?;
+    Ok(rows.into_iter().filter_map(|row| Some((row.user_id, row.key_hash, row.body?))).collect())
+}
+
+/// Puts an answer that is sealed anew in the place of what it was.
+pub async fn reseal(
+    db: &Db,
+    user: UserId,
+    key_hash: &str,
+    from: &str,
+    to: String,
+) -> Result<(), DbErr> {
+    use sea_orm::sea_query::Expr;
+    idempotency_key::Entity::update_many()
+        .col_expr(idempotency_key::Column::Body, Expr::value(to))
+        .filter(idempotency_key::COLUMN.user_id.eq(user))
+        .filter(idempotency_key::COLUMN.key_hash.eq(key_hash))
+        .filter(idempotency_key::COLUMN.body.eq(from))
+        .exec(db.write())
+        .await
+        .map(drop)
+}

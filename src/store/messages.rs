@@ -214,3 +214,8 @@ fn joined(messages: Vec<Message>, parts: Vec<Part>) -> Vec<Whole> {
     };
     messages.into_iter().map(whole).collect()
 }
+
+/// Removes a part that came to nothing after some of it had been stored.
+pub async fn delete_part(db: &Db, id: PartId) -> Result<(), DbErr> {
+    part::Entity::delete_by_id(id).exec(db.write()).await.map(drop)
+}

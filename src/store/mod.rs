@@ -47,6 +47,17 @@ pub trait OwnedRow: Sized {
     ) -> impl Future<Output = Result<Option<Self>, DbErr>>;
 }
 
+/// A row that its owner alone manages, where [`OwnedRow`] also finds what others share.
+pub trait OwnRow: Sized {
+    type Id: FromStr;
+
+    fn find_own(
+        db: &Db,
+        owner: UserId,
+        id: Self::Id,
+    ) -> impl Future<Output = Result<Option<Self>, DbErr>>;
+}
+
 /// A row that only admins manage; for them it needs no owner.
 pub trait AdminRow: Sized {
     type Id: FromStr;

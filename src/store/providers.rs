@@ -2,11 +2,11 @@
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, Condition, DbErr, EntityTrait as _,
-    IntoActiveModel as _, QueryFilter as _, QueryOrder as _,
+    IntoActiveModel as _, QueryFilter as _, QueryOrder as _, sea_query::Expr,
 };
 
 use super::{
-    AdminRow, Db, OwnedRow,
+    AdminRow, Db, OwnRow, OwnedRow,
     entity::provider::{self, Model as Provider},
 };
 use crate::domain::ids::{ProviderId, UserId};
@@ -17,6 +17,16 @@ impl OwnedRow for Provider {
 
     async fn find_owned(db: &Db, owner: UserId, id: ProviderId) -> Result<Option<Self>, DbErr> {
         provider::Entity::find_by_id(id).filter(usable_by(owner)).one(db.read()).await
+    }
+}
+
+/// Their own, people manage themselves.
+impl OwnRow for Provider {
+    type Id = ProviderId;
+
+    async fn find_own(db: &Db, owner: UserId, id: ProviderId) -> Result<Option<Self>, DbErr> {
+        let found = provider::Entity::find_by_id(id).filter(provider::COLUMN.owner_id.eq(owner));
+        found.one(db.read()).await
     }
 }
 
@@ -34,12 +44,17 @@ impl AdminRow for Provider {
 
 /// The shared ones and a person's own, by name.
 pub async fn of(db: &Db, user: UserId) -> Result<Vec<Provider>, DbErr> {
-    provider::Entity::find()
-        .filter(usable_by(user))
-        .order_by_asc(provider::COLUMN.name)
-        .order_by_asc(provider::COLUMN.id)
-        .all(db.read())
-        .await
+    listed(db, usable_by(user)).await
+}
+
+/// The shared ones, by name.
+pub async fn shared(db: &Db) -> Result<Vec<Provider>, DbErr> {
+    listed(db, Condition::all().add(provider::COLUMN.owner_id.is_null())).await
+}
+
+/// Those that a person alone has, by name.
+pub async fn personal(db: &Db, owner: UserId) -> Result<Vec<Provider>, DbErr> {
+    listed(db, Condition::all().add(provider::COLUMN.owner_id.eq(owner))).await
 }
 
 /// Finds one that a person may use.
@@ -76,6 +91,33 @@ pub async fn update(db: &Db, provider: Provider) -> Result<Provider, DbErr> {
 /// Removes one; sessions that used it keep their history and need another.
 pub async fn delete(db: &Db, provider: Provider) -> Result<(), DbErr> {
     provider::Entity::delete_by_id(provider.id).exec(db.write()).await.map(drop)
+}
+
+/// All keys, as they are sealed.
+pub async fn sealed(db: &Db) -> Result<Vec<(ProviderId, String)>, DbErr> {
+    let found = provider::Entity::find().filter(provider::COLUMN.key.is_not_null());
+    let rows = found.all(db.read()).await?;
+    Ok(rows.into_iter().filter_map(|row| Some((row.id, row.key?))).collect())
+}
+
+/// Puts a key that is sealed anew in the place of what it was, unless that has changed meanwhile.
+pub async fn reseal(db: &Db, id: ProviderId, from: &str, to: String) -> Result<(), DbErr> {
+    provider::Entity::update_many()
+        .col_expr(provider::Column::Key, Expr::value(to))
+        .filter(provider::COLUMN.id.eq(id))
+        .filter(provider::COLUMN.key.eq(from))
+        .exec(db.write())
+        .await
+        .map(drop)
+}
+
+async fn listed(db: &Db, which: Condition) -> Result<Vec<Provider>, DbErr> {
+    provider::Entity::find()
+        .filter(which)
+        .order_by_asc(provider::COLUMN.name)
+        .order_by_asc(provider::COLUMN.id)
+        .all(db.read())
+        .await
 }
 
 fn usable_by(user: UserId) -> Condition {

@@ -24,7 +24,9 @@ use super::{
 use crate::{
     app::App,
     domain::{ids::UserId, token::Scope},
-    store::{AdminRow, DbErr, OwnedRow, api_tokens, entity::user::Model as User, sign_ins, users},
+    store::{
+        AdminRow, DbErr, OwnRow, OwnedRow, api_tokens, entity::user::Model as User, sign_ins, users,
+    },
 };
 
 /// Under which name a sign-in keeps whose it is.
@@ -59,6 +61,21 @@ pub async fn owner<T: OwnedRow + Clone + 'static>(
         let user = visiting(&request).await?;
         let id = id::<T::Id>(&request)?;
         let row = T::find_owned(&app(&request)?.db, user.id, id).await?;
+        Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
+    };
+    let found = found.await;
+    admit(request, next, found).await
+}
+
+/// The same, where the row must be their own and not one that is shared with them.
+pub async fn own_row<T: OwnRow + Clone + 'static>(
+    request: ServiceRequest,
+    next: Next<impl MessageBody + 'static>,
+) -> Result<ServiceResponse<BoxBody>, ActixError> {
+    let found = async {
+        let user = visiting(&request).await?;
+        let id = id::<T::Id>(&request)?;
+        let row = T::find_own(&app(&request)?.db, user.id, id).await?;
         Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
     };
     let found = found.await;

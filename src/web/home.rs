@@ -105,7 +105,7 @@ pub async fn index(
     let active = sessions::active(&app.db, user.id).await?;
     let asks = asks::open(&app.db, user.id, ASKS).await?;
     let recent = sessions::recent(&app.db, user.id, (RECENT + active.len()) as u64).await?;
-    let models = choices(&models::offers(&app.db, user.id).await?);
+    let models = choices(&models::offers(&app.engine, user.id).await?);
 
     let projects = own.into_iter().map(|project| {
         let at = project.opened_at.unwrap_or(project.created_at);

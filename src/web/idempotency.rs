@@ -133,7 +133,7 @@ impl Remembered {
 
     /// The name of the row under which its answer is sealed.
     fn row(&self) -> String {
-        format!("idempotency:{}:{}", self.user.id, self.key_hash)
+        idempotency::row(self.user.id, &self.key_hash)
     }
 }
 

@@ -88,7 +88,7 @@ async fn list(
 ) -> Result<HttpResponse, Error> {
     let place = place(app, user, &wanted).await?;
     let query: String = wanted.q.trim().chars().take(200).collect();
-    let all = models::offers(&app.db, user.id).await?;
+    let all = models::offers(&app.engine, user.id).await?;
     let total = all.len();
     let found = models::matching(all, &query);
     let matching = found.len();
@@ -217,7 +217,7 @@ pub async fn settings(
         Some(id) => Session::find_owned(&app.db, user.id, id).await?,
         None => None,
     };
-    let offers = models::offers(&app.db, user.id).await?;
+    let offers = models::offers(&app.engine, user.id).await?;
     let offer = offers.iter().find(|it| it.name() == model);
     html(SettingsFragment { settings: Settings::of(offer, session.as_ref()) })
 }

@@ -1,6 +1,8 @@
-//! Providers as admins set them up: the list, one provider with its test, and its models.
+//! Providers as admins set up the shared ones and members their own: the list, one provider with
+//! its test, and its models.
 
 pub mod model;
+pub mod own;
 mod view;
 
 use std::collections::HashSet;
@@ -12,7 +14,9 @@ use actix_web::{
 };
 use serde::Deserialize;
 
-use self::view::{FormPanel, Index, ListPanel, ModelsPanel, TestPanel, Told};
+use self::view::{
+    FormPanel, Index, ListPanel, ModelsPanel, OwnIndex, SHARED, TestPanel, Told, path_of,
+};
 use super::{
     error::Error,
     extract::{CurrentUser, Form, Owned, Query, Wants},
@@ -92,7 +96,7 @@ pub async fn new(
     frame: Frame,
     CurrentUser(user): CurrentUser,
 ) -> Result<HttpResponse, Error> {
-    let form = Some(FormPanel::new(frame.clone()));
+    let form = Some(FormPanel::new(frame.clone(), SHARED));
     page(&app, frame, &user, Shown { form, ..Shown::default() }).await
 }
 
@@ -106,9 +110,9 @@ pub async fn create(
 ) -> Result<HttpResponse, Error> {
     let created = app.providers().create(entered.draft(), &by).await;
     match created {
-        Ok(provider) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
+        Ok(provider) => Ok(see_other(&app, &path_of(&provider))),
         Err(Refused::Fields(errors)) => {
-            let form = Some(FormPanel::new(frame.clone()).entered(&entered, errors));
+            let form = Some(FormPanel::new(frame.clone(), SHARED).entered(&entered, errors));
             let answer = page(&app, frame, &user, Shown { form, ..Shown::default() }).await?;
             Ok(unprocessable(answer))
         }
@@ -138,9 +142,9 @@ pub async fn update(
 ) -> Result<HttpResponse, Error> {
     let updated = app.providers().update(provider.clone(), entered.draft(), &by).await;
     match (updated, wants) {
-        (Ok(provider), Wants::Page) => Ok(see_other(&app, &format!("/providers/{}", provider.id))),
+        (Ok(provider), Wants::Page) => Ok(see_other(&app, &path_of(&provider))),
         (Ok(provider), Wants::Fragment) => {
-            let all = providers::of(&app.db, user.id).await?;
+            let all = beside(&app, &user, &provider).await?;
             let form = FormPanel::of(frame.clone(), &provider);
             let list = ListPanel::beside(frame, &all, Some(provider.id));
             Ok(saved(html(view::Updated { form, list })?, "Provider saved."))
@@ -298,14 +302,17 @@ pub async fn delete(
     by: Actor,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
+    let list = if provider.owner_id.is_some() { "/account/providers" } else { "/providers" };
     app.providers().delete(provider, &by).await?;
-    Ok(see_other(&app, "/providers"))
+    Ok(see_other(&app, list))
 }
 
 /// What stands below the list.
 #[derive(Default)]
 struct Shown {
     id: Option<crate::domain::ids::ProviderId>,
+    /// Whether it is a person's own.
+    own: bool,
     form: Option<FormPanel>,
     models: Option<ModelsPanel>,
 }
@@ -314,6 +321,7 @@ impl Shown {
     fn of(frame: &Frame, provider: &Provider) -> Self {
         Self {
             id: Some(provider.id),
+            own: provider.owner_id.is_some(),
             form: Some(FormPanel::of(frame.clone(), provider)),
             models: Some(ModelsPanel::of(frame.clone(), provider, "")),
         }
@@ -321,9 +329,21 @@ impl Shown {
 }
 
 async fn page(app: &App, frame: Frame, user: &User, shown: Shown) -> Result<HttpResponse, Error> {
-    let all = providers::of(&app.db, user.id).await?;
+    if shown.own {
+        return own::page(app, frame, user, shown).await;
+    }
+    let all = providers::shared(&app.db).await?;
     let list = ListPanel::of(frame.clone(), &all, shown.id);
-    html(Index { frame, list, form: shown.form, models: shown.models })
+    let personal = app.providers().personal;
+    html(Index { frame, list, form: shown.form, models: shown.models, personal })
+}
+
+/// The list that a provider stands in.
+async fn beside(app: &App, user: &User, provider: &Provider) -> Result<Vec<Provider>, Error> {
+    Ok(match provider.owner_id {
+        Some(_) => providers::personal(&app.db, user.id).await?,
+        None => providers::shared(&app.db).await?,
+    })
 }
 
 async fn refused_form(
@@ -351,9 +371,9 @@ async fn models_changed(
     said: &str,
 ) -> Result<HttpResponse, Error> {
     if wants == Wants::Page {
-        return Ok(see_other(app, &format!("/providers/{}", provider.id)));
+        return Ok(see_other(app, &path_of(provider)));
     }
-    let all = providers::of(&app.db, user.id).await?;
+    let all = beside(app, user, provider).await?;
     let models = ModelsPanel::of(frame.clone(), provider, "");
     let list = ListPanel::beside(frame, &all, Some(provider.id));
     Ok(saved(html(view::ModelsChanged { models, list })?, said))
@@ -367,7 +387,7 @@ async fn switch(
 ) -> Result<HttpResponse, Error> {
     let draft = Draft { disabled, ..Draft::default() };
     let provider = app.providers().update(provider, draft, by).await?;
-    Ok(see_other(app, &format!("/providers/{}", provider.id)))
+    Ok(see_other(app, &path_of(&provider)))
 }
 
 fn unprocessable(mut answer: HttpResponse) -> HttpResponse {

@@ -18,7 +18,7 @@ use super::{
     models, projects, providers, rules, sessions, setup, usage, users,
 };
 use crate::store::{
-    AdminRow, OwnedRow,
+    AdminRow, OwnRow, OwnedRow,
     entity::{
         api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
         budget::Model as Budget, message::Model as Message, part::Model as Part,
@@ -76,6 +76,19 @@ fn pages() -> Vec<Entry> {
         Owner::<Project>::get  ("/projects/{id}/files",  files::folder),
         Owner::<Project>::get  ("/projects/{id}/file",   files::file),
         Owner::<Project>::get  ("/projects/{id}/raw",    files::raw),
+
+        SignedIn::get  ("/account/providers",     providers::own::index),
+        SignedIn::post ("/account/providers",     providers::own::create),
+        SignedIn::get  ("/account/providers/new", providers::own::new),
+        Own::<Provider>::get  ("/account/providers/{id}",         providers::show),
+        Own::<Provider>::post ("/account/providers/{id}",         providers::update),
+        Own::<Provider>::post ("/account/providers/{id}/test",    providers::test),
+        Own::<Provider>::post ("/account/providers/{id}/refresh", providers::refresh),
+        Own::<Provider>::get  ("/account/providers/{id}/models",  providers::models),
+        Own::<Provider>::post ("/account/providers/{id}/models",  providers::choose),
+        Own::<Provider>::post ("/account/providers/{id}/disable", providers::disable),
+        Own::<Provider>::post ("/account/providers/{id}/enable",  providers::enable),
+        Own::<Provider>::post ("/account/providers/{id}/delete",  providers::delete),
 
         Admin::get   ("/providers",     providers::index),
         Admin::post  ("/providers",     providers::create),
@@ -156,6 +169,14 @@ fn api() -> Vec<Entry> {
         Managed::<Provider>::delete ("/api/v1/providers/{id}",         api::providers::delete),
         Managed::<Provider>::post   ("/api/v1/providers/{id}/test",    api::providers::test),
         Managed::<Provider>::post   ("/api/v1/providers/{id}/refresh", api::providers::refresh),
+
+        SignedIn::get    ("/api/v1/me/providers", api::own_providers::index),
+        SignedIn::create ("/api/v1/me/providers", api::own_providers::create),
+        Own::<Provider>::get    ("/api/v1/me/providers/{id}",         api::own_providers::show),
+        Own::<Provider>::patch  ("/api/v1/me/providers/{id}",         api::own_providers::change),
+        Own::<Provider>::delete ("/api/v1/me/providers/{id}",         api::own_providers::delete),
+        Own::<Provider>::post   ("/api/v1/me/providers/{id}/test",    api::own_providers::test),
+        Own::<Provider>::post   ("/api/v1/me/providers/{id}/refresh", api::own_providers::refresh),
 
         Admin::get ("/api/v1/rules", api::rules::of_everybody),
         Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
@@ -274,6 +295,9 @@ pub struct Admin;
 /// Only the owner of the row that `{id}` names. To everyone else there is no such row.
 pub struct Owner<T>(PhantomData<T>);
 
+/// Only the owner of the row that `{id}` names, also where others are shared with everybody.
+pub struct Own<T>(PhantomData<T>);
+
 /// Anyone who may use the row that `{id}` names; nobody changes it through this door.
 pub(super) struct Shared<T>(PhantomData<T>);
 
@@ -346,6 +370,14 @@ impl<T: OwnedRow + Clone + 'static> Door for Owner<T> {
 
     fn hang(route: Route) -> Route {
         route.wrap(from_fn(guard::owner::<T>))
+    }
+}
+
+impl<T: OwnRow + Clone + 'static> Door for Own<T> {
+    const ACCESS: Access = Access::Owner;
+
+    fn hang(route: Route) -> Route {
+        route.wrap(from_fn(guard::own_row::<T>))
     }
 }
 

@@ -1,5 +1,8 @@
 //! The real program, as an operator runs it.
 
+mod proxy;
+mod secret;
+
 use std::{
     io::{BufRead as _, BufReader, Read as _, Write as _},
     os::unix::fs::PermissionsExt as _,
@@ -100,6 +103,7 @@ fn every_command_helps_and_wrong_usage_is_2() {
         &["admin", "--help"],
         &["admin", "create", "--help"],
         &["token", "create", "--help"],
+        &["secret", "rotate", "--help"],
         &["migrate", "--help"],
         &["--version"],
     ] {

@@ -8,6 +8,7 @@ use forge::{
         conversation::{CallIds, Exchange, Item, Request, ToolSpec, items, step_items},
         message::{Part, Role, Step, Text, Tokens, ToolCall, ToolStatus},
         model::{Delta, Fault, FaultKind, Finish, Reply, parse_arguments},
+        reach::Reach,
         secret::Secret,
     },
 };
@@ -350,7 +351,13 @@ fn endpoint(server: &ScriptedModel) -> Endpoint {
 
 fn endpoint_at(url: &str) -> Endpoint {
     let key = Some(Secret::new(ScriptedModel::KEY));
-    Endpoint { kind: Kind::Openai, name: "Acme".into(), url: url.into(), key }
+    Endpoint {
+        kind: Kind::Openai,
+        name: "Acme".into(),
+        url: url.into(),
+        key,
+        reach: Reach::Anywhere,
+    }
 }
 
 fn asks(text: &str) -> Request {

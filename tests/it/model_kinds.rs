@@ -11,6 +11,7 @@ use forge::{
         message::{Part, Reasoning, Role, Step, Text, Tokens, ToolCall, ToolStatus},
         model::{Fault, FaultKind, Finish, RawCall, Reply, parse_arguments},
         provider::ModelMeta,
+        reach::Reach,
         secret::Secret,
     },
 };
@@ -259,7 +260,7 @@ async fn what_a_provider_would_refuse_is_refused_here_too() {
 
 fn endpoint(server: &ScriptedModel, kind: Kind) -> Endpoint {
     let key = Some(Secret::new(ScriptedModel::KEY));
-    Endpoint { kind, name: "Acme".into(), url: server.origin(), key }
+    Endpoint { kind, name: "Acme".into(), url: server.origin(), key, reach: Reach::Anywhere }
 }
 
 /// A prompt with an image and two tools.

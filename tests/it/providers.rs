@@ -2,9 +2,11 @@
 
 mod api;
 mod entered;
-mod fake;
+pub mod fake;
 mod keys;
+mod own_network;
 mod pages;
+mod personal;
 mod trouble;
 
 use forge::store::{self, entity::provider::Model as Provider};

@@ -1,6 +1,7 @@
 //! Whole runs of an agent against a scripted model.
 
 mod cases;
+mod faults;
 mod forewarned;
 mod places;
 mod removal;

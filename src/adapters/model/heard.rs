@@ -99,8 +99,8 @@ impl Heard {
         if tokens == Tokens::default() {
             return;
         }
-        let raw = if raw.to_string().len() > MAX_USAGE { Value::Null } else { raw.clone() };
-        self.usage = Some(Usage { tokens, cost_micros: None, raw });
+        // Some account anew in every chunk: whether it is too long is looked at once, at the end.
+        self.usage = Some(Usage { tokens, cost_micros: None, raw: raw.clone() });
     }
 
     /// Takes note that the reply is whole.
@@ -168,7 +168,13 @@ impl Heard {
         };
         let thought = Thought { text: self.reasoning, signature };
         let thought = Some(thought).filter(|it| *it != Thought::default());
-        Reply { text: self.text, reasoning: thought, calls, finish, usage: self.usage }
+        let usage = self.usage.map(|mut used| {
+            if used.raw.to_string().len() > MAX_USAGE {
+                used.raw = Value::Null;
+            }
+            used
+        });
+        Reply { text: self.text, reasoning: thought, calls, finish, usage }
     }
 }
 

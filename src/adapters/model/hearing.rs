@@ -1,44 +1,26 @@
 //! Hears streams in the tests of all formats.
 
-use std::collections::VecDeque;
-
 use proptest::prelude::*;
 
-use super::{Decode, Kind, Peer, formats};
-use crate::domain::{
-    model::{Delta, Fault, Reply},
-    secret::Secret,
-};
-
-/// The key that is in every fault's way.
-pub const KEY: &str = "sk-quoted-key";
-
-/// All that came of a stream.
-#[derive(Debug, PartialEq)]
-pub struct Whole {
-    pub deltas: Vec<Delta>,
-    pub result: Result<Reply, Fault>,
-}
+pub use super::recorded::{KEY, Whole};
+use super::{Decode, Kind, Peer, formats, recorded};
+use crate::domain::{model::Reply, secret::Secret};
 
 /// Hears a body that comes at once.
 pub fn hear(kind: Kind, body: &[u8]) -> Whole {
-    hear_in_pieces(kind, body, &[usize::MAX])
+    recorded::hear(kind, [body])
 }
 
 /// Hears a body that comes in pieces of these sizes, again and again.
 pub fn hear_in_pieces(kind: Kind, mut body: &[u8], sizes: &[usize]) -> Whole {
-    let mut decoder = a_decoder(kind);
-    let mut said = VecDeque::new();
     let mut sizes = sizes.iter().cycle();
-    let mut failed = None;
-    while !body.is_empty() && failed.is_none() {
+    let pieces = std::iter::from_fn(|| {
         let size = sizes.next().map_or(1, |it| (*it).min(body.len()));
-        failed = decoder.push(&body[..size], &mut said).err();
-        body = &body[size..];
-    }
-    let failed = failed.or_else(|| decoder.end(&mut said).err());
-    let result = failed.map_or_else(|| Ok(decoder.reply()), Err);
-    Whole { deltas: said.into(), result }
+        let (piece, rest) = body.split_at(size);
+        body = rest;
+        (!piece.is_empty()).then_some(piece)
+    });
+    recorded::hear(kind, pieces)
 }
 
 pub fn a_decoder(kind: Kind) -> Box<dyn Decode> {

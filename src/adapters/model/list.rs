@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use futures_util::{StreamExt as _, stream};
-use reqwest::RequestBuilder;
+use reqwest::{Method, RequestBuilder};
 use serde_json::{Value, json};
 use tokio::time::timeout;
 
@@ -42,7 +42,9 @@ impl Models {
         let kind = endpoint.kind;
         let url = formats::list_url(kind, &endpoint.url);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        let list = self.read(&peer, authorized(endpoint, self.client.get(url))?).await?;
+        let list = self
+            .read(&peer, authorized(endpoint, self.call(endpoint, &peer, Method::GET, url)?)?)
+            .await?;
         let list = list.as_ref().and_then(|list| formats::models(kind, list));
         let mut models = list.ok_or_else(|| {
             peer.fault(FaultKind::Stream).told(format!(
@@ -84,8 +86,10 @@ impl Models {
             if at >= MAX_DESCRIBED {
                 return model;
             }
-            let call = self.client.post(url).json(&json!({ "model": model.id }));
-            let Ok(call) = authorized(endpoint, call) else { return model };
+            let called = self.call(endpoint, peer, Method::POST, url);
+            let called = called
+                .and_then(|call| authorized(endpoint, call.json(&json!({ "model": model.id }))));
+            let Ok(call) = called else { return model };
             match self.read(peer, call).await {
                 Ok(Some(shown)) => ollama::described(model, &shown),
                 Ok(None) | Err(_) => model,
@@ -106,7 +110,10 @@ impl Models {
         let peer = Peer::new(endpoint, None);
         let url = openai::key_url(&endpoint.url);
         let url = url.map_err(|why| peer.fault(FaultKind::BadRequest).told(why))?;
-        match self.read(&peer, authorized(endpoint, self.client.get(url))?).await {
+        match self
+            .read(&peer, authorized(endpoint, self.call(endpoint, &peer, Method::GET, url)?)?)
+            .await
+        {
             // A server in between may not know of keys.
             Err(fault) if fault.kind == FaultKind::NotFound => Ok(()),
             read => read.map(drop),

@@ -23,6 +23,8 @@ mod openai;
 mod proof;
 #[cfg(test)]
 mod properties;
+mod reach;
+pub mod recorded;
 mod sorted;
 mod sse;
 mod stream;
@@ -30,18 +32,22 @@ mod stream;
 use std::{collections::VecDeque, time::Duration};
 
 use bytes::Bytes;
-use reqwest::{RequestBuilder, Response, header, redirect};
+use reqwest::{Method, RequestBuilder, Response, header, redirect};
 use tokio::time::timeout;
+use url::Url;
 
+use self::reach::OwnNetwork;
 pub use self::{
     formats::{highest_temperature, takes_effort},
     list::TestOk,
+    reach::{Hosts, Names, SystemNames},
     stream::ReplyStream,
 };
 pub use crate::domain::{catalogue::ModelInfo, model::Kind};
 use crate::domain::{
     conversation::Request,
     model::{Answer, Asked, Delta, Fault, FaultKind, Reply, Usage, classify, retry_after},
+    reach::Reach,
     secret::Secret,
 };
 
@@ -60,6 +66,8 @@ pub struct Endpoint {
     /// The base address, as a person enters it.
     pub url: String,
     pub key: Option<Secret>,
+    /// Where requests may go.
+    pub reach: Reach,
 }
 
 /// How long to wait for a provider.
@@ -76,32 +84,60 @@ impl Default for Limits {
     }
 }
 
-/// The one client that all models are asked with, so that a step costs no new connection.
+/// The clients that all models are asked with, so that a step costs no new connection.
 #[derive(Clone, Debug)]
 pub struct Models {
     client: reqwest::Client,
+    /// For [`Reach::Public`].
+    guarded: reqwest::Client,
+    hosts: Hosts,
     limits: Limits,
 }
 
 impl Models {
-    /// Builds the client. Fails where the system has no certificates to trust.
+    /// Builds the clients. Fails where the system has no certificates to trust.
     pub fn new(limits: Limits) -> anyhow::Result<Self> {
+        Self::with_hosts(limits, Hosts::default())
+    }
+
+    /// The same, with hosts that members' providers may lie at.
+    pub fn with_hosts(limits: Limits, hosts: Hosts) -> anyhow::Result<Self> {
         // An error says that there is a provider already, and then it is this one too.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = reqwest::Client::builder()
-            .user_agent(concat!("forge/", env!("CARGO_PKG_VERSION")))
-            .connect_timeout(limits.connect)
-            .tcp_nodelay(true)
-            .tcp_keepalive(Duration::from_secs(30))
-            .pool_idle_timeout(Duration::from_secs(300))
-            .http2_keep_alive_interval(Duration::from_secs(30))
-            .http2_keep_alive_timeout(Duration::from_secs(10))
-            .http2_keep_alive_while_idle(true)
-            // The key goes to the address that was entered and to no other.
-            .redirect(redirect::Policy::none())
-            .referer(false)
-            .build()?;
-        Ok(Self { client, limits })
+        let client = || {
+            reqwest::Client::builder()
+                .user_agent(concat!("forge/", env!("CARGO_PKG_VERSION")))
+                .connect_timeout(limits.connect)
+                .tcp_nodelay(true)
+                .tcp_keepalive(Duration::from_secs(30))
+                .pool_idle_timeout(Duration::from_secs(300))
+                .http2_keep_alive_interval(Duration::from_secs(30))
+                .http2_keep_alive_timeout(Duration::from_secs(10))
+                .http2_keep_alive_while_idle(true)
+                // The key goes to the address that was entered and to no other.
+                .redirect(redirect::Policy::none())
+                .referer(false)
+        };
+        // A proxy would resolve the name by itself, and reach what must not be reached.
+        let guarded = client().no_proxy().dns_resolver(hosts.clone()).build()?;
+        Ok(Self { client: client().build()?, guarded, hosts, limits })
+    }
+
+    /// A call to an address, from the client that may go as far as the endpoint may.
+    fn call(
+        &self,
+        endpoint: &Endpoint,
+        peer: &Peer,
+        method: Method,
+        url: Url,
+    ) -> Result<RequestBuilder, Fault> {
+        match endpoint.reach {
+            Reach::Anywhere => Ok(self.client.request(method, url)),
+            Reach::Public => {
+                self.hosts.check(&url).map_err(|own| peer.own_network(&own))?;
+                Ok(self.guarded.request(method, url))
+            }
+        }
     }
 
     /// Sends a request and answers as soon as the provider begins to. Dropping the stream, or this
@@ -132,8 +168,7 @@ impl Models {
                 .quoting(&err.to_string(), &peer.asked())
         })?;
         let call = self
-            .client
-            .post(url)
+            .call(endpoint, &peer, Method::POST, url)?
             .header(header::CONTENT_TYPE, "application/json")
             .header(header::ACCEPT, formats::accepted(kind))
             .body(body);
@@ -224,6 +259,9 @@ impl Peer {
 
     /// A fault of the connection, without the address, which may hold a password.
     fn network(&self, err: reqwest::Error) -> Fault {
+        if let Some(own) = OwnNetwork::behind(&err) {
+            return self.own_network(own);
+        }
         let unreachable = err.is_connect();
         let fault = if err.is_builder() {
             self.fault(FaultKind::BadRequest)
@@ -238,6 +276,15 @@ impl Peer {
             self.fault(FaultKind::Network)
         };
         fault.quoting(&causes(&err.without_url()), &self.asked())
+    }
+
+    /// Said without the address that a name has: it is nobody's business from outside.
+    fn own_network(&self, own: &OwnNetwork) -> Fault {
+        self.fault(FaultKind::BadRequest).told(format!(
+            "{} lies in the server's own network ({}), where providers of members may not. Enter a \
+             public address, or ask an administrator to allow the host (providers.allowed_hosts).",
+            self.provider, own.host
+        ))
     }
 
     fn silent(&self, waited: Duration) -> Fault {

@@ -46,7 +46,7 @@ impl Lines {
                 bytes = &bytes[1..];
                 continue;
             }
-            let Some(end) = bytes.iter().position(|it| matches!(it, b'\n' | b'\r')) else {
+            let Some(end) = memchr::memchr2(b'\n', b'\r', bytes) else {
                 self.keep(bytes)?;
                 break;
             };

@@ -9,7 +9,11 @@ use crate::{
         provider::{Meta, ModelMeta},
         session::{Failure, SessionStatus},
     },
-    engine::{Engine, hub::Teller},
+    engine::{
+        Engine,
+        hub::Teller,
+        providers::{Providers, SWITCHED_OFF},
+    },
     store::{
         self,
         entity::{message::Model as Message, session::Model as Session},
@@ -49,22 +53,21 @@ pub(super) async fn endpoint(
             "The session's provider is switched off. Choose another model, then send again.",
         );
     }
+    let providers = Providers::of(engine);
+    if !providers.permits(&provider) {
+        return fail(&format!("{SWITCHED_OFF} Choose another model, then send again."));
+    }
     let meta: Meta = serde_json::from_value(provider.meta.clone()).unwrap_or_default();
     let meta = meta.models.get(&session.model).cloned().unwrap_or_default();
-    let key = match &provider.key {
-        Some(sealed) => match engine.vault.open(&format!("provider:{}", provider.id), sealed) {
-            Ok(key) => Some(key),
-            Err(err) => {
-                tracing::error!(provider = %provider.id, "opening a key: {err}");
-                return fail(
-                    "The provider's key cannot be opened with this server's secret. Put in the key again.",
-                );
-            }
-        },
-        None => None,
-    };
-    let endpoint = Endpoint { kind: provider.kind, name: provider.name, url: provider.url, key };
-    Ok(Ok((endpoint, meta)))
+    match providers.endpoint(&provider) {
+        Ok(endpoint) => Ok(Ok((endpoint, meta))),
+        Err(err) => {
+            tracing::error!(provider = %provider.id, "opening a key: {err}");
+            fail(
+                "The provider's key cannot be opened with this server's secret. Put in the key again.",
+            )
+        }
+    }
 }
 
 /// Answers a prompt with why it cannot be answered.

@@ -23,6 +23,7 @@ use crate::{
     store::{
         entity::part::Model as PartRow,
         journal::{self, SessionChange, Write},
+        messages,
     },
 };
 
@@ -99,7 +100,7 @@ impl Run {
                     self.bill_try(usage, written(&drafts), Outcome::Failed).await?;
                     let failure = match self.decide(&fault, attempt) {
                         Ok(wait) => {
-                            self.withdraw(&mut drafts);
+                            self.withdraw(&mut drafts).await?;
                             if self.wait(attempt, wait, &fault).await {
                                 continue;
                             }
@@ -332,11 +333,21 @@ impl Run {
     }
 
     /// Takes back what a failed try has shown.
-    fn withdraw(&mut self, drafts: &mut Vec<Draft>) {
+    async fn withdraw(&mut self, drafts: &mut Vec<Draft>) -> anyhow::Result<()> {
         for draft in drafts.drain(..).rev() {
             self.next_position = self.next_position.min(draft.row.position);
-            self.teller.withdraw(draft.row.id);
+            self.take_back(&draft).await?;
         }
+        Ok(())
+    }
+
+    /// Takes a draft away from whoever watches, and from what is stored where some of it was.
+    async fn take_back(&self, draft: &Draft) -> anyhow::Result<()> {
+        if draft.saved_len > 0 {
+            messages::delete_part(&self.engine.db, draft.row.id).await?;
+        }
+        self.teller.withdraw(draft.row.id);
+        Ok(())
     }
 
     /// Keeps the text of a try that is not made again; calls that were not whole are not kept.
@@ -345,7 +356,7 @@ impl Run {
         for draft in drafts {
             let whole = !matches!(draft.kind, DraftKind::Call(_)) && !draft.text.trim().is_empty();
             if !whole {
-                self.teller.withdraw(draft.row.id);
+                self.take_back(&draft).await?;
                 continue;
             }
             let part = draft.kind.part(draft.text);

@@ -9,6 +9,7 @@ pub mod attachments;
 pub mod budgets;
 mod maybe;
 pub mod me;
+pub mod own_providers;
 pub mod page;
 pub mod projects;
 pub mod providers;
@@ -50,6 +51,7 @@ fn features() -> Vec<Document> {
         me::Doc::openapi(),
         projects::Doc::openapi(),
         providers::Doc::openapi(),
+        own_providers::Doc::openapi(),
         rules::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),

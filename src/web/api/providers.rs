@@ -32,7 +32,10 @@ use crate::{
         providers::{Draft, MAX_MODEL, Outcome, RefreshError, Tested, chosen, known},
         refused::Actor,
     },
-    store::{entity::provider::Model as Row, providers},
+    store::{
+        entity::{provider::Model as Row, user::Model as User},
+        providers,
+    },
 };
 
 #[derive(OpenApi)]
@@ -45,11 +48,12 @@ pub struct Provider {
     id: ProviderId,
     name: String,
     kind: Kind,
-    /// Null for members
+    /// Null for members, but for their own
     #[schema(required)]
     url: Option<String>,
     has_key: bool,
-    /// The last four characters of the key; null for members, and where the key is short
+    /// The last four characters of the key; null for members but for their own, and where
+    /// the key is short
     #[schema(required)]
     key_hint: Option<String>,
     /// The ids that sessions can use
@@ -181,7 +185,7 @@ impl ToSchema for Kind {}
 
 /// How much of a provider somebody sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum View {
+pub(super) enum View {
     /// What it takes to choose a model.
     Member,
     /// All but what is known of models that are not in use.
@@ -190,8 +194,15 @@ enum View {
 }
 
 impl Provider {
-    fn of(row: Row, view: View) -> Self {
-        let hidden = view == View::Member && row.disabled_at.is_some();
+    /// How much is shown of a provider to somebody who got at it.
+    fn seen(app: &App, row: Row, user: &User, whole: View) -> Self {
+        let all = user.admin || row.owner_id == Some(user.id);
+        Self::of(app, row, if all { whole } else { View::Member })
+    }
+
+    pub(super) fn of(app: &App, row: Row, view: View) -> Self {
+        let disabled = row.disabled_at.is_some() || !app.providers().permits(&row);
+        let hidden = view == View::Member && disabled;
         let models = if hidden { Vec::new() } else { chosen(&row) };
         let mut meta = if hidden { BTreeMap::new() } else { known(&row).models };
         if view != View::Whole {
@@ -208,7 +219,7 @@ impl Provider {
             key_hint: row.key_hint.filter(|_| shown),
             models,
             meta: meta.into_iter().map(|(id, meta)| (id, Model::from(meta))).collect(),
-            disabled: row.disabled_at.is_some(),
+            disabled,
             created_at: row.created_at,
             updated_at: row.updated_at,
         }
@@ -252,6 +263,20 @@ impl From<Model> for ModelMeta {
     }
 }
 
+impl From<ProviderToCreate> for Draft {
+    fn from(wish: ProviderToCreate) -> Self {
+        Self {
+            name: Some(wish.name),
+            kind: Some(wish.kind),
+            url: Some(wish.url),
+            key: wish.key.map(Secret::new),
+            models: wish.models,
+            meta: wish.meta.map(metas),
+            disabled: Some(wish.disabled),
+        }
+    }
+}
+
 fn metas(entered: BTreeMap<String, Model>) -> BTreeMap<String, ModelMeta> {
     entered.into_iter().map(|(id, model)| (id, model.into())).collect()
 }
@@ -284,8 +309,8 @@ pub async fn index(
     let mut rows = providers::of(&app.db, user.id).await?;
     rows.sort_by_key(|row| row.id);
     rows.retain(|row| bounds.after.is_none_or(|after| row.id > after));
-    let view = if user.admin { View::List } else { View::Member };
-    json(StatusCode::OK, &bounds.page(rows, |row| row.id, |row| Provider::of(row, view)))
+    let seen = |row| Provider::seen(&app, row, &user, View::List);
+    json(StatusCode::OK, &bounds.page(rows, |row: &Row| row.id, seen))
 }
 
 /// Adds a provider that everybody shares
@@ -298,17 +323,8 @@ pub async fn create(
     by: Actor,
     Json(wish): Json<ProviderToCreate>,
 ) -> Result<HttpResponse, Error> {
-    let draft = Draft {
-        name: Some(wish.name),
-        kind: Some(wish.kind),
-        url: Some(wish.url),
-        key: wish.key.map(Secret::new),
-        models: wish.models,
-        meta: wish.meta.map(metas),
-        disabled: Some(wish.disabled),
-    };
-    let row = app.providers().create(draft, &by).await?;
-    json(StatusCode::CREATED, &Provider::of(row, View::Whole))
+    let row = app.providers().create(wish.into(), &by).await?;
+    json(StatusCode::CREATED, &Provider::of(&app, row, View::Whole))
 }
 
 /// Shows a provider
@@ -317,11 +333,11 @@ pub async fn create(
     responses((status = 200, description = "The provider", body = Provider)),
 )]
 pub async fn show(
+    app: Data<App>,
     CurrentUser(user): CurrentUser,
     Owned(row): Owned<Row>,
 ) -> Result<HttpResponse, Error> {
-    let view = if user.admin { View::Whole } else { View::Member };
-    json(StatusCode::OK, &Provider::of(row, view))
+    json(StatusCode::OK, &Provider::seen(&app, row, &user, View::Whole))
 }
 
 /// Changes a provider
@@ -345,7 +361,7 @@ pub async fn change(
         disabled: wish.disabled,
     };
     let row = app.providers().update(row, draft, &by).await?;
-    json(StatusCode::OK, &Provider::of(row, View::Whole))
+    json(StatusCode::OK, &Provider::of(&app, row, View::Whole))
 }
 
 /// Removes a provider

@@ -32,6 +32,8 @@ pub(super) struct Index {
     pub list: ListPanel,
     pub form: Option<FormPanel>,
     pub models: Option<ModelsPanel>,
+    /// Whether members may have their own.
+    pub personal: bool,
 }
 
 #[derive(Template)]
@@ -44,7 +46,8 @@ pub(super) struct ListPanel {
 }
 
 pub(super) struct Item {
-    id: ProviderId,
+    path: String,
+    whose: &'static str,
     name: String,
     kind: &'static str,
     models: String,
@@ -53,6 +56,31 @@ pub(super) struct Item {
     icon: &'static str,
     state: &'static str,
     current: bool,
+}
+
+#[derive(Template)]
+#[template(path = "providers/own.html")]
+pub(super) struct OwnIndex {
+    pub frame: Frame,
+    pub list: ListPanel,
+    pub form: Option<FormPanel>,
+    pub models: Option<ModelsPanel>,
+    /// Whether the operator lets people have them.
+    pub permitted: bool,
+}
+
+/// Where the lists of providers are.
+pub(super) const SHARED: &str = "/providers";
+pub(super) const OWN: &str = "/account/providers";
+
+/// The list that a provider is in.
+fn list_of(provider: &Provider) -> &'static str {
+    if provider.owner_id.is_some() { OWN } else { SHARED }
+}
+
+/// Where the page of a provider is.
+pub(super) fn path_of(provider: &Provider) -> String {
+    format!("{}/{}", list_of(provider), provider.id)
 }
 
 /// The form after a change, with the list that names it.
@@ -77,6 +105,8 @@ pub(super) struct FormPanel {
     frame: Frame,
     /// Whether it is stored already.
     existing: bool,
+    /// The list that it is or will be in.
+    list: &'static str,
     path: String,
     title: String,
     name: String,
@@ -162,7 +192,8 @@ impl Item {
             (None, _) => ("done", "check-circle", "In use"),
         };
         Self {
-            id: provider.id,
+            path: path_of(provider),
+            whose: if provider.owner_id.is_some() { "your own" } else { "shared" },
             name: provider.name.clone(),
             kind: provider.kind.name(),
             models: match count {
@@ -184,12 +215,13 @@ impl Item {
 
 impl FormPanel {
     /// The form for a provider that is not there yet.
-    pub fn new(frame: Frame) -> Self {
+    pub fn new(frame: Frame, list: &'static str) -> Self {
         Self {
             tested: TestPanel { frame: frame.clone(), tested: None, works: false },
             frame,
             existing: false,
-            path: "/providers".into(),
+            list,
+            path: list.into(),
             title: "New provider".into(),
             name: String::new(),
             kind: Kind::ALL[0].to_string(),
@@ -207,7 +239,7 @@ impl FormPanel {
     pub fn of(frame: Frame, provider: &Provider) -> Self {
         Self {
             existing: true,
-            path: format!("/providers/{}", provider.id),
+            path: path_of(provider),
             title: provider.name.clone(),
             name: provider.name.clone(),
             kind: provider.kind.to_string(),
@@ -219,7 +251,7 @@ impl FormPanel {
             },
             disabled: provider.disabled_at.is_some(),
             models: chosen(provider).into_iter().take(ROWS).collect(),
-            ..Self::new(frame)
+            ..Self::new(frame, list_of(provider))
         }
     }
 
@@ -276,7 +308,7 @@ impl ModelsPanel {
         let rows = found.into_iter().map(row).collect();
         Self {
             frame,
-            path: format!("/providers/{}", provider.id),
+            path: path_of(provider),
             query,
             rows,
             matching,

@@ -75,7 +75,7 @@ impl Picker {
         model: &str,
         session: Option<&Session>,
     ) -> Result<Self, DbErr> {
-        let offers = models::offers(&app.db, user).await?;
+        let offers = models::offers(&app.engine, user).await?;
         let wanted = if model.is_empty() && session.is_none() {
             offers.first().map(Offer::name).unwrap_or_default()
         } else {

@@ -9,6 +9,7 @@ use super::{
     words::{Moment, anchor, money, short},
 };
 use crate::{
+    app::App,
     domain::{
         provider::{Meta, ModelMeta},
         session::{FileStatus, Queued, Summary, TodoItem},

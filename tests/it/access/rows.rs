@@ -27,6 +27,9 @@ pub async fn row_behind(app: &TestApp, owner: &Person, entry: &Entry) -> String 
             let project = app.project(owner, &unused(app).await).await;
             app.budget_row(owner, project.id).await.id.to_string()
         }
+        "/account/providers" | "/me/providers" => {
+            app.provider_row_of(Some(owner)).await.id.to_string()
+        }
         "/providers" => app.provider_row().await.id.to_string(),
         "/projects" => app.project(owner, &unused(app).await).await.id.to_string(),
         "/sessions" => waiting(app, owner).await.session.id.to_string(),

@@ -191,14 +191,21 @@ fn running(stage: &Stage, sessions: &[SessionId]) -> Vec<SessionId> {
 
 async fn stop_and_remove(stage: &Stage, project: &Project, sessions: &[SessionId]) {
     let engine = &stage.app.app.engine;
-    for session in sessions {
-        if let Some((session, _)) =
-            store::sessions::with_project(&engine.db, *session).await.unwrap()
-        {
-            sessions::abort(engine, &session).await.unwrap();
+    // A prompt that waits begins when the one before it is stopped.
+    for _ in 0..100 {
+        for session in sessions {
+            if let Some((session, _)) =
+                store::sessions::with_project(&engine.db, *session).await.unwrap()
+            {
+                sessions::abort(engine, &session).await.unwrap();
+            }
+        }
+        match projects::remove(engine, project).await {
+            Err(Refused::Conflict(_)) => {}
+            removed => return drop(removed.unwrap()),
         }
     }
-    projects::remove(engine, project).await.unwrap();
+    panic!("whatever is stopped begins again");
 }
 
 /// That no row says anything of a project.

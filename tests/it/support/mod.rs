@@ -16,6 +16,7 @@ use std::{
 use actix_web::cookie::Key;
 use argon2::{Algorithm, Argon2, Params, Version, password_hash::PasswordHasher as _};
 use forge::{
+    adapters::model::{Names, SystemNames},
     app::App,
     config::Config,
     domain::{
@@ -53,6 +54,14 @@ impl TestApp {
 
     /// The same, with a configuration of its own.
     pub async fn start_with(configure: impl FnOnce(&mut Config)) -> Self {
+        Self::start_with_names(configure, Arc::new(SystemNames)).await
+    }
+
+    /// The same, with somebody else who knows the addresses of names.
+    pub async fn start_with_names(
+        configure: impl FnOnce(&mut Config),
+        names: Arc<dyn Names>,
+    ) -> Self {
         // Every client asks for one, even where it never speaks TLS. The second time is no error.
         let _ = rustls::crypto::ring::default_provider().install_default();
         let folder = tempfile::tempdir().unwrap();
@@ -70,7 +79,7 @@ impl TestApp {
         let db = Db::open(&url).await.unwrap();
         let entropy = Arc::new(Counting::default());
         let helper = env!("CARGO_BIN_EXE_forge").into();
-        let app = App::new(config, db, clock.clone(), entropy, helper).await.unwrap();
+        let app = App::with_names(config, db, clock.clone(), entropy, helper, names).await.unwrap();
 
         let listener = TcpListener::bind("127.0.0.1:0").unwrap();
         let base = format!("http://{}{}", listener.local_addr().unwrap(), app.config.base_path());
@@ -145,10 +154,15 @@ impl TestApp {
 
     /// A provider as a row alone: nothing answers at its address.
     pub async fn provider_row(&self) -> Provider {
+        self.provider_row_of(None).await
+    }
+
+    /// The same, of one person or of everybody.
+    pub async fn provider_row_of(&self, owner: Option<&Person>) -> Provider {
         let now = self.app.clock.now();
         let row = Provider {
             id: ProviderId::mint(now, self.app.entropy.as_ref()),
-            owner_id: None,
+            owner_id: owner.map(|it| it.user.id),
             name: "Silent".into(),
             url: "http://127.0.0.1:9/v1".into(),
             kind: Kind::Openai,

@@ -1,0 +1,122 @@
+//! A person's own providers, as scripts set them up. They are like the shared ones in all but who
+//! sees them and where they may lie.
+
+use actix_web::{HttpResponse, http::StatusCode, web::Data};
+use utoipa::OpenApi;
+
+use super::{
+    super::{
+        error::Error,
+        extract::{CurrentUser, Json, Owned, Query},
+    },
+    json,
+    maybe::Maybe,
+    page::{Page, PageQuery},
+    providers::{
+        self, Listing, Provider, ProviderChange, ProviderToCreate, TestResult, TestToRun, View,
+    },
+};
+use crate::{
+    app::App,
+    domain::ids::ProviderId,
+    engine::refused::Actor,
+    store::{self, entity::provider::Model as Row},
+};
+
+#[derive(OpenApi)]
+#[openapi(paths(index, create, show, change, delete, test, refresh))]
+pub struct Doc;
+
+/// Lists your own providers
+///
+/// Nobody else sees them. Where the operator has switched them off all are told as disabled.
+#[utoipa::path(
+    get, path = "/api/v1/me/providers", tag = "providers", params(PageQuery), operation_id = "list_own_providers",
+    responses((status = 200, description = "Providers, in the order they were added", body = Page<Provider>)),
+)]
+pub async fn index(
+    app: Data<App>,
+    CurrentUser(user): CurrentUser,
+    Query(query): Query<PageQuery>,
+) -> Result<HttpResponse, Error> {
+    let bounds = query.bounds::<ProviderId>()?;
+    let mut rows = store::providers::personal(&app.db, user.id).await?;
+    rows.sort_by_key(|row| row.id);
+    rows.retain(|row| bounds.after.is_none_or(|after| row.id > after));
+    let shown = |row| Provider::of(&app, row, View::List);
+    json(StatusCode::OK, &bounds.page(rows, |row: &Row| row.id, shown))
+}
+
+/// Adds a provider of your own
+///
+/// It may not lie in the server's own network, but for hosts that the operator allows.
+#[utoipa::path(
+    post, path = "/api/v1/me/providers", tag = "providers", request_body = ProviderToCreate, operation_id = "create_own_provider",
+    responses((status = 201, description = "The provider", body = Provider)),
+)]
+pub async fn create(
+    app: Data<App>,
+    by: Actor,
+    CurrentUser(user): CurrentUser,
+    Json(wish): Json<ProviderToCreate>,
+) -> Result<HttpResponse, Error> {
+    let row = app.providers().create_personal(user.id, wish.into(), &by).await?;
+    json(StatusCode::CREATED, &Provider::of(&app, row, View::Whole))
+}
+
+/// Shows a provider of your own
+#[utoipa::path(
+    get, path = "/api/v1/me/providers/{id}", tag = "providers", operation_id = "show_own_provider",
+    responses((status = 200, description = "The provider", body = Provider)),
+)]
+pub async fn show(app: Data<App>, Owned(row): Owned<Row>) -> Result<HttpResponse, Error> {
+    json(StatusCode::OK, &Provider::of(&app, row, View::Whole))
+}
+
+/// Changes a provider of your own
+#[utoipa::path(
+    patch, path = "/api/v1/me/providers/{id}", tag = "providers", request_body = ProviderChange, operation_id = "change_own_provider",
+    responses((status = 200, description = "The provider as it is now", body = Provider)),
+)]
+pub async fn change(
+    app: Data<App>,
+    by: Actor,
+    row: Owned<Row>,
+    wish: Json<ProviderChange>,
+) -> Result<HttpResponse, Error> {
+    providers::change(app, by, row, wish).await
+}
+
+/// Removes a provider of your own
+#[utoipa::path(
+    delete, path = "/api/v1/me/providers/{id}", tag = "providers", operation_id = "delete_own_provider",
+    responses((status = 204, description = "It is gone")),
+)]
+pub async fn delete(app: Data<App>, by: Actor, row: Owned<Row>) -> Result<HttpResponse, Error> {
+    providers::delete(app, by, row).await
+}
+
+/// Tries a provider of your own
+///
+/// Answers with 200 also where it does not work: `ok` says so.
+#[utoipa::path(
+    post, path = "/api/v1/me/providers/{id}/test", tag = "providers", operation_id = "test_own_provider",
+    request_body = Option<TestToRun>,
+    responses((status = 200, description = "What came of it", body = TestResult)),
+)]
+pub async fn test(
+    app: Data<App>,
+    row: Owned<Row>,
+    wish: Maybe<TestToRun>,
+) -> Result<HttpResponse, Error> {
+    providers::test(app, row, wish).await
+}
+
+/// Reads the list of models of a provider of your own
+#[utoipa::path(
+    post, path = "/api/v1/me/providers/{id}/refresh", tag = "providers", operation_id = "refresh_own_provider",
+    responses((status = 200, description = "The models", body = Listing)),
+)]
+pub async fn refresh(app: Data<App>, by: Actor, row: Owned<Row>) -> Result<HttpResponse, Error> {
+    providers::refresh(app, by, row).await
+}
