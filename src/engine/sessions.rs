@@ -281,7 +281,16 @@ pub fn check_text(text: &str, files: usize) -> Result<&str, Refused> {
 
 /// Stops what the agent does. `false` where it does nothing.
 pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refused> {
-    if engine.runs.abort(session.id).await {
+    let mut stopped = false;
+    // Between two runs there is none for a moment, and the next may begin just then.
+    for _ in 0..3 {
+        stopped |= engine.runs.abort(session.id).await;
+        let _moment = engine.runs.moment(session.id).await;
+        if !engine.runs.is_running(session.id) {
+            break;
+        }
+    }
+    if stopped {
         return Ok(true);
     }
     // It waits for a person since before the server was started anew: nothing runs, so there is
