@@ -86,6 +86,8 @@ fn pages() -> Vec<Entry> {
         Own::<Provider>::post ("/account/providers/{id}/refresh", providers::refresh),
         Own::<Provider>::get  ("/account/providers/{id}/models",  providers::models),
         Own::<Provider>::post ("/account/providers/{id}/models",  providers::choose),
+        Own::<Provider>::get  ("/account/providers/{id}/model",   providers::model::form),
+        Own::<Provider>::post ("/account/providers/{id}/model",   providers::model::save),
         Own::<Provider>::post ("/account/providers/{id}/disable", providers::disable),
         Own::<Provider>::post ("/account/providers/{id}/enable",  providers::enable),
         Own::<Provider>::post ("/account/providers/{id}/delete",  providers::delete),

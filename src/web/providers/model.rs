@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, http::StatusCode, web::Data};
 use askama::Template;
 use serde::Deserialize;
 
-use super::view::from;
+use super::view::{from, path_of};
 use crate::{
     app::App,
     domain::provider::{Meta, ModelMeta, Source},
@@ -136,7 +136,7 @@ pub async fn save(
             let draft = Draft { meta, ..Draft::default() };
             match app.providers().update(provider.clone(), draft, &by).await {
                 Ok(provider) => {
-                    return Ok(see_other(&app, &format!("/providers/{}#models", provider.id)));
+                    return Ok(see_other(&app, &format!("{}#models", path_of(&provider))));
                 }
                 Err(Refused::Fields(fields)) => fields.into_values().next().unwrap_or_default(),
                 Err(refused) => return Err(refused.into()),
@@ -213,7 +213,7 @@ impl Page {
         }
         Self {
             frame,
-            path: format!("/providers/{}", provider.id),
+            path: path_of(provider),
             provider: provider.name.clone(),
             id,
             numbers,
