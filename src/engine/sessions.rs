@@ -275,7 +275,11 @@ pub fn check_text(text: &str, files: usize) -> Result<&str, Refused> {
 
 /// Stops what the agent does. `false` where it does nothing.
 pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refused> {
-    if engine.runs.abort(session.id).await {
+    let mut stopped = engine.runs.abort(session.id).await;
+    // A run that was at its end already hands over to the prompt that waits.
+    drop(engine.runs.moment(session.id).await);
+    stopped |= engine.runs.abort(session.id).await;
+    if stopped {
         return Ok(true);
     }
     // It waits for a person since before the server was started anew: nothing runs, so there is
