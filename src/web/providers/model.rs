@@ -6,7 +6,7 @@ use actix_web::{HttpResponse, http::StatusCode, web::Data};
 use askama::Template;
 use serde::Deserialize;
 
-use super::view::{from, path_of};
+use super::view::{from, list_of, path_of};
 use crate::{
     app::App,
     domain::provider::{Meta, ModelMeta, Source},
@@ -27,6 +27,9 @@ use crate::{
 #[template(path = "providers/model.html")]
 struct Page {
     frame: Frame,
+    /// Where the list of providers is, and whether they are the person's own.
+    list: &'static str,
+    own: bool,
     path: String,
     provider: String,
     id: String,
@@ -213,6 +216,8 @@ impl Page {
         }
         Self {
             frame,
+            list: list_of(provider),
+            own: provider.owner_id.is_some(),
             path: path_of(provider),
             provider: provider.name.clone(),
             id,

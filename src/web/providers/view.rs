@@ -74,7 +74,7 @@ pub(super) const SHARED: &str = "/providers";
 pub(super) const OWN: &str = "/account/providers";
 
 /// The list that a provider is in.
-fn list_of(provider: &Provider) -> &'static str {
+pub(super) fn list_of(provider: &Provider) -> &'static str {
     if provider.owner_id.is_some() { OWN } else { SHARED }
 }
 

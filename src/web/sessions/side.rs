@@ -9,7 +9,6 @@ use super::{
     words::{Moment, anchor, money, short},
 };
 use crate::{
-    app::App,
     domain::{
         provider::{Meta, ModelMeta},
         session::{FileStatus, Queued, Summary, TodoItem},
