@@ -45,6 +45,10 @@ pub async fn holding(
     project: Option<ProjectId>,
     session: Option<SessionId>,
 ) -> Result<Vec<Budget>, DbErr> {
+    if db.has_no_budgets() {
+        return Ok(Vec::new());
+    }
+    let added = db.budgets_added();
     let mut any = Condition::any()
         .add(budget::COLUMN.scope.eq(Scope::Everyone))
         .add(budget::COLUMN.user_id.eq(user));
@@ -54,7 +58,12 @@ pub async fn holding(
     if let Some(session) = session {
         any = any.add(budget::COLUMN.session_id.eq(session));
     }
-    budget::Entity::find().filter(any).order_by_asc(budget::COLUMN.id).all(db.read()).await
+    let found =
+        budget::Entity::find().filter(any).order_by_asc(budget::COLUMN.id).all(db.read()).await?;
+    if found.is_empty() && budget::Entity::find().limit(1).one(db.read()).await?.is_none() {
+        db.no_budgets_at(added);
+    }
+    Ok(found)
 }
 
 /// A page by id, after a cursor: all that a person may see. Those are what holds for them, for
@@ -139,6 +148,7 @@ pub async fn create(db: &Db, budget: Budget, most: u64) -> Result<Result<Budget,
     }
     let budget = budget.into_active_model().reset_all().insert(&tx).await?;
     tx.commit().await?;
+    db.budget_added();
     Ok(Ok(budget))
 }
 

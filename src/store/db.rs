@@ -26,6 +26,16 @@ pub struct Db {
     /// Where there is one writer.
     group: Option<Arc<Group>>,
     gates: Arc<AtomicU64>,
+    budgets: Arc<Budgets>,
+}
+
+/// Whether there are budgets at all: each call of a model asks.
+#[derive(Default)]
+struct Budgets {
+    /// How often one was added since the start, from 1.
+    added: AtomicU64,
+    /// How often that was when none was there; 0 where that is not known.
+    none_at: AtomicU64,
 }
 
 /// Connections that read at the same time.
@@ -44,12 +54,24 @@ impl Db {
             }
             let write = Database::connect(sqlite(url, 1)).await?;
             let read = Database::connect(sqlite(url, READERS)).await?;
-            Self { read, write, group: Some(Arc::default()), gates: Arc::default() }
+            Self {
+                read,
+                write,
+                group: Some(Arc::default()),
+                gates: Arc::default(),
+                budgets: Arc::default(),
+            }
         } else {
             let mut options = ConnectOptions::new(url);
             options.max_connections(POSTGRES).sqlx_logging(false);
             let pool = Database::connect(options).await?;
-            Self { read: pool.clone(), write: pool, group: None, gates: Arc::default() }
+            Self {
+                read: pool.clone(),
+                write: pool,
+                group: None,
+                gates: Arc::default(),
+                budgets: Arc::default(),
+            }
         };
         Migrator::up(&db.write, None).await?;
         Ok(db)
@@ -89,6 +111,26 @@ impl Db {
     /// To be called once such a change is stored.
     pub(super) fn gates_changed(&self) {
         self.gates.fetch_add(1, Ordering::AcqRel);
+    }
+
+    /// Counts how often a budget was added, from 1.
+    pub(super) fn budgets_added(&self) -> u64 {
+        self.budgets.added.load(Ordering::Acquire) + 1
+    }
+
+    /// Whether it is known that there is no budget.
+    pub(super) fn has_no_budgets(&self) -> bool {
+        self.budgets.none_at.load(Ordering::Acquire) == self.budgets_added()
+    }
+
+    /// Notes that there was none when [`Db::budgets_added`] said this.
+    pub(super) fn no_budgets_at(&self, added: u64) {
+        self.budgets.none_at.store(added, Ordering::Release);
+    }
+
+    /// To be called once a budget is stored.
+    pub(super) fn budget_added(&self) {
+        self.budgets.added.fetch_add(1, Ordering::AcqRel);
     }
 
     /// Whether the database answers.

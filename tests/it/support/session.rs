@@ -125,15 +125,17 @@ impl TestApp {
         attachments::add(engine, &owner.user, &session, vec![file]).await.unwrap()[0].id
     }
 
-    /// Waits until a session stands as wanted, and returns it.
+    /// Waits until a session stands as wanted, and returns it. Where that is at rest, the run has
+    /// ended too, so that the next prompt is not queued behind it.
     #[track_caller]
     pub fn until(&self, session: &Session, status: SessionStatus) -> impl Future<Output = Session> {
-        let (db, id) = (self.app.db.clone(), session.id);
+        let (db, engine, id) = (self.app.db.clone(), self.app.engine.clone(), session.id);
         async move {
             let mut last = None;
             for _ in 0..1_000 {
                 let now = store::sessions::with_project(&db, id).await.unwrap().unwrap().0;
-                if now.status == status {
+                let over = status.is_active() || !engine.runs.is_running(id);
+                if now.status == status && over {
                     return now;
                 }
                 last = Some(now.status);
