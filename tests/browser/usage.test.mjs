@@ -36,7 +36,9 @@ after(async () => {
 // Sends a prompt to a new session with a model, and answers with the session's page.
 async function ask(page, name) {
   await page.goto(`/projects/${project.id}/sessions/new`);
-  await page.getByLabel('Model').selectOption({ label: name });
+  const model = page.getByLabel('Model', { exact: true });
+  const option = model.locator('option', { hasText: name }).first();
+  await model.selectOption(await option.getAttribute('value'));
   await page.getByRole('textbox', { name: 'Prompt', exact: true }).fill('Say hello');
   await page.getByRole('button', { name: 'Send' }).click();
   await page.waitForURL(/\/sessions\/\w{26}$/);
