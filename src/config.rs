@@ -144,6 +144,12 @@ pub struct Agent {
     pub idle_seconds: u64,
     /// Commands, searches and other heavy tools that run at the same time.
     pub tools_at_once: usize,
+    /// Minutes that an answer may take, without the time for which a person is waited for.
+    pub max_minutes: u64,
+    /// Dollars that an answer may cost; unset: what the budgets leave.
+    pub max_cost: Option<f64>,
+    /// Minutes after which a command in the background is ended, where its call names no time.
+    pub background_minutes: u64,
 }
 
 #[derive(Clone, Debug, Deserialize)]
@@ -223,7 +229,14 @@ impl Default for Accounts {
 
 impl Default for Agent {
     fn default() -> Self {
-        Self { max_steps: 50, idle_seconds: 120, tools_at_once: 8 }
+        Self {
+            max_steps: 50,
+            max_minutes: 120,
+            max_cost: None,
+            idle_seconds: 120,
+            tools_at_once: 8,
+            background_minutes: 240,
+        }
     }
 }
 
@@ -314,7 +327,7 @@ impl Config {
         {
             return wrong("database.url must begin with sqlite: or postgres:.".into());
         }
-        let positive: [(&str, i128); 11] = [
+        let positive: [(&str, i128); 13] = [
             ("server.workers", self.server.workers as i128),
             ("accounts.argon2_passes", self.accounts.argon2_passes.into()),
             ("accounts.argon2_at_once", self.accounts.argon2_at_once as i128),
@@ -323,6 +336,8 @@ impl Config {
             ("agent.max_steps", self.agent.max_steps.into()),
             ("agent.idle_seconds", self.agent.idle_seconds.into()),
             ("agent.tools_at_once", self.agent.tools_at_once as i128),
+            ("agent.max_minutes", self.agent.max_minutes.into()),
+            ("agent.background_minutes", self.agent.background_minutes.into()),
             ("attachments.file_mb", self.attachments.file_mb as i128),
             ("attachments.per_prompt", self.attachments.per_prompt as i128),
             ("attachments.per_session", self.attachments.per_session as i128),
@@ -331,6 +346,9 @@ impl Config {
             if !(1..=100_000).contains(&value) {
                 return wrong(format!("{key} is {value}: give a number from 1 to 100000."));
             }
+        }
+        if self.agent.max_cost.is_some_and(|cost| !(0.0..=100_000.0).contains(&cost)) {
+            return wrong("agent.max_cost must be a number of dollars from 0 to 100000.".into());
         }
         if self.accounts.argon2_memory_kib < 8 {
             return wrong("accounts.argon2_memory_kib must be at least 8.".into());

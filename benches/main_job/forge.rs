@@ -58,10 +58,33 @@ impl Forge {
             "key": "sk-bench", "models": ["bench"]});
         let provider = forge.post("/api/v1/providers", &provider)?;
         forge.model = format!("{}/bench", id(&provider)?);
-        let project = json!({"path": repository.canonicalize()?});
-        let project = forge.post("/api/v1/projects", &project)?;
-        forge.project = id(&project)?;
+        forge.project = forge.add(&repository)?;
         Ok(forge)
+    }
+
+    /// Adds a folder as a project that is trusted.
+    fn add(&self, repository: &Path) -> anyhow::Result<String> {
+        let project = json!({"path": repository.canonicalize()?});
+        let project = id(&self.post("/api/v1/projects", &project)?)?;
+        self.post(&format!("/api/v1/projects/{project}/trust"), &json!({}))?;
+        Ok(project)
+    }
+
+    /// A project with so many files, in folders of a hundred.
+    pub fn large_project(&self, files: usize) -> anyhow::Result<String> {
+        let repository = self.folder.path().join("roots/large");
+        make_project(&repository)?;
+        for number in 0..files {
+            let folder = repository.join(format!("lib/{:04}", number / 100));
+            if number % 100 == 0 {
+                fs::create_dir_all(&folder)?;
+            }
+            fs::write(
+                folder.join(format!("{number}.rs")),
+                format!("pub const N: u32 = {number};\n"),
+            )?;
+        }
+        self.add(&repository)
     }
 
     /// Starts the server, and answers how long it took until it said that it is ready.
@@ -114,13 +137,22 @@ impl Forge {
         self.running.as_ref().map_or(SocketAddr::from(([127, 0, 0, 1], 0)), |it| it.address)
     }
 
+    pub fn project(&self) -> &str {
+        &self.project
+    }
+
     pub fn token(&self) -> &str {
         &self.token
     }
 
     /// Begins a session.
     pub fn session(&self) -> anyhow::Result<String> {
-        let path = format!("/api/v1/projects/{}/sessions", self.project);
+        self.session_in(&self.project)
+    }
+
+    /// Begins a session in a project.
+    pub fn session_in(&self, project: &str) -> anyhow::Result<String> {
+        let path = format!("/api/v1/projects/{project}/sessions");
         id(&self.post(&path, &json!({"model": self.model}))?)
     }
 

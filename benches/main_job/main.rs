@@ -4,7 +4,7 @@
 //! through the JSON API. The model is a small server in this process, which notes when the last
 //! byte of a reply leaves and when the next request has arrived: what lies between is Forge's own
 //! time. `cargo bench --bench main_job` prints a table; with `-- --check` a missed limit is a
-//! failure. Names after the `--` choose what is measured: start, alone, deltas, together.
+//! failure. Names after the `--` choose what is measured: start, alone, deltas, together, commands.
 
 mod client;
 mod forge;
@@ -31,6 +31,8 @@ const STARTS: usize = 9;
 const ALONE: (usize, usize) = (6, 40);
 /// Sessions at the same time, and the steps of each.
 const TOGETHER: (usize, usize) = (20, 40);
+/// Commands one after the other, and the files of a large project.
+const COMMANDS: (usize, usize) = (20, 50_000);
 /// Pieces of text a second, and for how long.
 const DELTAS: (u32, Duration) = (500, Duration::from_secs(6));
 
@@ -58,6 +60,9 @@ fn main() -> anyhow::Result<()> {
     }
     if is_wanted("together") {
         together(&forge, &model, &mut report)?;
+    }
+    if is_wanted("commands") {
+        commands(&forge, &model, &mut report)?;
     }
     forge.settle();
     report.noted("memory, idle after all that", forge.memory_mb()?, "MB");
@@ -136,6 +141,25 @@ fn together(forge: &Forge, model: &Model, report: &mut Report) -> anyhow::Result
     report.noted("processor time of a step, 20 sessions at once", ms(cpu) / steps, "ms");
     report.noted("steps a second, 20 sessions at once", steps / took.as_secs_f64(), "");
     report.counted(times.len(), "steps of 20 sessions at once");
+    Ok(())
+}
+
+/// What looking for what a command changed adds to it, in a small project and in a large one.
+fn commands(forge: &Forge, model: &Model, report: &mut Report) -> anyhow::Result<()> {
+    let (count, files) = COMMANDS;
+    let large = forge.large_project(files)?;
+    let small = (forge.project(), model::FILES);
+    for (project, files) in [small, (large.as_str(), files)] {
+        let job = model.expect(Job::Commands(count));
+        let session = forge.session_in(project)?;
+        forge.prompt(&session, &job.prompt())?;
+        let times: Vec<f64> = job.wait()?.into_iter().map(ms).collect();
+        forge.until_idle(&session)?;
+        let first = times.first().copied().unwrap_or_default();
+        report.noted(&format!("first command among {files} files"), first, "ms");
+        let next = median(times.get(1..).unwrap_or_default());
+        report.noted(&format!("each further command among {files} files, median"), next, "ms");
+    }
     Ok(())
 }
 

@@ -29,6 +29,8 @@ pub const FILES: usize = 50;
 pub enum Job {
     /// Replies so often with a word and a call that reads a file, and once more with a word.
     Steps(usize),
+    /// Replies so often with a call that runs a command which does nothing.
+    Commands(usize),
     /// Replies once, with so many pieces of text at so many a second.
     Text { rate: u32, count: usize },
 }
@@ -157,8 +159,13 @@ fn serve(connection: TcpStream, shared: &Shared) -> anyhow::Result<()> {
                     writer.write_all(&text("Done."))?;
                 } else {
                     writer.write_all(&text("I read the next file."))?;
-                    writer.write_all(&call(turn))?;
+                    writer.write_all(&read(turn))?;
                 }
+                is_last
+            }
+            Job::Commands(commands) => {
+                let is_last = turn > commands;
+                writer.write_all(&if is_last { text("Done.") } else { run(turn) })?;
                 is_last
             }
             Job::Text { rate, count } => {
@@ -166,7 +173,7 @@ fn serve(connection: TcpStream, shared: &Shared) -> anyhow::Result<()> {
                 true
             }
         };
-        let calls = matches!(job, Job::Steps(_)) && !is_last;
+        let calls = !is_last;
         let end = end(if calls { "tool_calls" } else { "stop" });
         let mut jobs = shared.lock();
         let progress = jobs.get_mut(&number).context("an unknown job")?;
@@ -230,10 +237,18 @@ fn text(text: &str) -> Vec<u8> {
     delta(json!({"content": text}), None)
 }
 
-fn call(step: usize) -> Vec<u8> {
-    let arguments = json!({"path": format!("src/part_{:02}.rs", step % FILES)}).to_string();
+fn read(step: usize) -> Vec<u8> {
+    call(step, "read", &json!({"path": format!("src/part_{:02}.rs", step % FILES)}))
+}
+
+fn run(step: usize) -> Vec<u8> {
+    // Each another one: who makes the same call again and again is asked about it.
+    call(step, "bash", &json!({"command": format!("echo {step}")}))
+}
+
+fn call(step: usize, tool: &str, input: &serde_json::Value) -> Vec<u8> {
     let call = json!({"index": 0, "id": format!("call_{step}"), "type": "function",
-        "function": {"name": "read", "arguments": arguments}});
+        "function": {"name": tool, "arguments": input.to_string()}});
     delta(json!({"tool_calls": [call]}), None)
 }
 

@@ -8,7 +8,7 @@ pub struct Report {
 }
 
 struct Row {
-    name: &'static str,
+    name: String,
     value: f64,
     limit: Option<f64>,
     unit: &'static str,
@@ -16,13 +16,13 @@ struct Row {
 
 impl Report {
     /// A value that has a limit.
-    pub fn at_most(&mut self, name: &'static str, value: f64, limit: f64, unit: &'static str) {
-        self.rows.push(Row { name, value, limit: Some(limit), unit });
+    pub fn at_most(&mut self, name: &str, value: f64, limit: f64, unit: &'static str) {
+        self.rows.push(Row { name: name.to_owned(), value, limit: Some(limit), unit });
     }
 
     /// A value that helps to understand the others.
-    pub fn noted(&mut self, name: &'static str, value: f64, unit: &'static str) {
-        self.rows.push(Row { name, value, limit: None, unit });
+    pub fn noted(&mut self, name: &str, value: f64, unit: &'static str) {
+        self.rows.push(Row { name: name.to_owned(), value, limit: None, unit });
     }
 
     /// How many of something the values above are taken from.

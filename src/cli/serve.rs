@@ -51,7 +51,12 @@ pub async fn serve(config: Config) -> anyhow::Result<()> {
     app.stopping.cancel();
     let runs_end = async {
         let patience = Duration::from_secs(app.config.server.shutdown_seconds);
-        let ended = tokio::time::timeout(patience, app.engine.runs.stop_all()).await;
+        let engine = &app.engine;
+        let ending = async {
+            engine.runs.stop_all().await;
+            engine.jobs.end_all().await;
+        };
+        let ended = tokio::time::timeout(patience, ending).await;
         if ended.is_err() {
             tracing::warn!("not all runs ended in time; the next start repairs their sessions");
         }

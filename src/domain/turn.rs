@@ -6,7 +6,9 @@
 //! The calls of a reply are settled in order: calls that only read run side by side, a call that
 //! changes something runs alone, after all before it and before all after it.
 
-use std::collections::VecDeque;
+mod circles;
+
+use self::circles::Circles;
 
 /// What a call may do to the world.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -38,8 +40,8 @@ pub enum Heard {
     Reply(Vec<Planned>),
     /// A person decided on a call they were asked about.
     Decided { call: usize, allowed: bool },
-    /// A call ran to its end, well or badly.
-    Ran { call: usize },
+    /// A call ran to its end, well or badly. `result` is a hash of what came of it.
+    Ran { call: usize, result: u64 },
 }
 
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -48,7 +50,8 @@ pub enum Order {
     /// The steps have run out: the model is asked to sum up, without tools.
     SumUp,
     Run(usize),
-    /// Ask a person, and say why it is not the rules but the repetition that asks.
+    /// Ask a person; `repeated` where it is not the rules that ask, but that the agent goes in
+    /// circles.
     Ask {
         call: usize,
         repeated: bool,
@@ -60,7 +63,10 @@ pub enum Order {
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Reason {
     Done,
-    StepLimit,
+    /// A limit was reached, and the model has summed up.
+    Limit,
+    /// The agent goes in circles, and was asked about that before.
+    Circles,
 }
 
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -71,15 +77,15 @@ enum State {
     Settled,
 }
 
-/// After this many times in a row the same call is asked about.
-const REPEATS: usize = 3;
-
 pub struct Turn {
     steps_left: u32,
     summing_up: bool,
     calls: Vec<(Effect, State)>,
-    /// The newest calls, so that a loop is noticed.
-    recent: VecDeque<u64>,
+    circles: Circles,
+    /// The numbers of the calls in the circles.
+    numbers: Vec<usize>,
+    /// Whether a person was asked about a circle in this turn.
+    circled: bool,
 }
 
 impl Turn {
@@ -89,7 +95,9 @@ impl Turn {
             steps_left: step_limit,
             summing_up: false,
             calls: Vec::new(),
-            recent: VecDeque::new(),
+            circles: Circles::default(),
+            numbers: Vec::new(),
+            circled: false,
         }
     }
 
@@ -116,7 +124,7 @@ impl Turn {
     pub fn hear(&mut self, heard: Heard) -> Vec<Order> {
         match heard {
             Heard::Reply(calls) if calls.is_empty() || self.summing_up => {
-                let reason = if self.summing_up { Reason::StepLimit } else { Reason::Done };
+                let reason = if self.summing_up { Reason::Limit } else { Reason::Done };
                 vec![Order::Stop(reason)]
             }
             Heard::Reply(calls) => self.admit(&calls),
@@ -132,9 +140,12 @@ impl Turn {
                     self.advance(vec![Order::Refuse(call)])
                 }
             }
-            Heard::Ran { call } => {
+            Heard::Ran { call, result } => {
                 if self.state(call) != Some(State::Running) {
                     return Vec::new();
+                }
+                if let Some(number) = self.numbers.get(call) {
+                    self.circles.came_of(*number, result);
                 }
                 self.set(call, State::Settled);
                 self.advance(Vec::new())
@@ -145,8 +156,13 @@ impl Turn {
     fn admit(&mut self, calls: &[Planned]) -> Vec<Order> {
         let mut orders = Vec::new();
         self.calls.clear();
+        self.numbers.clear();
         for (index, call) in calls.iter().enumerate() {
-            let repeated = self.repeats(call.signature);
+            let (number, repeated) = self.circles.note(call.signature);
+            self.numbers.push(number);
+            if repeated && std::mem::replace(&mut self.circled, true) {
+                return vec![Order::Stop(Reason::Circles)];
+            }
             let state = match call.gate {
                 Gate::Deny => {
                     orders.push(Order::Refuse(index));
@@ -167,19 +183,10 @@ impl Turn {
         self.advance(orders)
     }
 
-    /// Notes a call, and tells whether it came again and again without another between.
-    fn repeats(&mut self, signature: u64) -> bool {
-        self.recent.push_back(signature);
-        if self.recent.len() > REPEATS {
-            self.recent.pop_front();
-        }
-        let repeated =
-            self.recent.len() == REPEATS && self.recent.iter().all(|it| *it == signature);
-        if repeated {
-            // Once allowed, it is asked about again only after as many more.
-            self.recent.clear();
-        }
-        repeated
+    /// The next reply is the last: a limit of the run is reached, and the model is to sum up.
+    pub fn sum_up(&mut self) {
+        self.steps_left = 0;
+        self.summing_up = true;
     }
 
     /// Starts what can start now; goes back to the model once every call is settled.
@@ -254,10 +261,10 @@ mod tests {
         let mut turn = started(9);
         let orders = turn.hear(Heard::Reply(vec![read(1), read(2), change(3), read(4)]));
         assert_eq!(orders, [Order::Run(0), Order::Run(1)]);
-        assert_eq!(turn.hear(Heard::Ran { call: 0 }), []);
-        assert_eq!(turn.hear(Heard::Ran { call: 1 }), [Order::Run(2)]);
-        assert_eq!(turn.hear(Heard::Ran { call: 2 }), [Order::Run(3)]);
-        assert_eq!(turn.hear(Heard::Ran { call: 3 }), [Order::CallModel]);
+        assert_eq!(turn.hear(Heard::Ran { call: 0, result: 0 }), []);
+        assert_eq!(turn.hear(Heard::Ran { call: 1, result: 0 }), [Order::Run(2)]);
+        assert_eq!(turn.hear(Heard::Ran { call: 2, result: 0 }), [Order::Run(3)]);
+        assert_eq!(turn.hear(Heard::Ran { call: 3, result: 0 }), [Order::CallModel]);
     }
 
     #[test]
@@ -266,7 +273,7 @@ mod tests {
         let asked = Planned { gate: Gate::Ask, ..change(2) };
         let orders = turn.hear(Heard::Reply(vec![read(1), asked]));
         assert_eq!(orders, [Order::Ask { call: 1, repeated: false }, Order::Run(0)]);
-        assert_eq!(turn.hear(Heard::Ran { call: 0 }), []);
+        assert_eq!(turn.hear(Heard::Ran { call: 0, result: 0 }), []);
         let decided = turn.hear(Heard::Decided { call: 1, allowed: false });
         assert_eq!(decided, [Order::Refuse(1), Order::CallModel]);
     }
@@ -282,8 +289,8 @@ mod tests {
     fn old_news_changes_nothing() {
         let mut turn = started(9);
         turn.hear(Heard::Reply(vec![read(1)]));
-        assert_eq!(turn.hear(Heard::Ran { call: 0 }), [Order::CallModel]);
-        assert_eq!(turn.hear(Heard::Ran { call: 0 }), []);
+        assert_eq!(turn.hear(Heard::Ran { call: 0, result: 0 }), [Order::CallModel]);
+        assert_eq!(turn.hear(Heard::Ran { call: 0, result: 0 }), []);
         assert_eq!(turn.hear(Heard::Decided { call: 7, allowed: true }), []);
     }
 
@@ -291,8 +298,8 @@ mod tests {
     fn when_the_steps_run_out_the_model_sums_up_once() {
         let mut turn = started(1);
         turn.hear(Heard::Reply(vec![read(1)]));
-        assert_eq!(turn.hear(Heard::Ran { call: 0 }), [Order::SumUp]);
-        assert_eq!(turn.hear(Heard::Reply(vec![])), [Order::Stop(Reason::StepLimit)]);
+        assert_eq!(turn.hear(Heard::Ran { call: 0, result: 0 }), [Order::SumUp]);
+        assert_eq!(turn.hear(Heard::Reply(vec![])), [Order::Stop(Reason::Limit)]);
     }
 
     #[test]
@@ -300,10 +307,44 @@ mod tests {
         let mut turn = started(9);
         for _ in 0..2 {
             assert_eq!(turn.hear(Heard::Reply(vec![read(7)])), [Order::Run(0)]);
-            turn.hear(Heard::Ran { call: 0 });
+            turn.hear(Heard::Ran { call: 0, result: 0 });
         }
         let orders = turn.hear(Heard::Reply(vec![read(7)]));
         assert_eq!(orders, [Order::Ask { call: 0, repeated: true }]);
+    }
+
+    #[test]
+    fn an_agent_that_goes_on_in_circles_is_stopped() {
+        let mut turn = started(99);
+        let mut stopped = None;
+        for step in 0..9 {
+            let orders = turn.hear(Heard::Reply(vec![read(7)]));
+            match orders[..] {
+                [Order::Run(0)] => drop(turn.hear(Heard::Ran { call: 0, result: 0 })),
+                [Order::Ask { call: 0, repeated: true }] => {
+                    assert_eq!(
+                        turn.hear(Heard::Decided { call: 0, allowed: true }),
+                        [Order::Run(0)]
+                    );
+                    turn.hear(Heard::Ran { call: 0, result: 0 });
+                }
+                [Order::Stop(Reason::Circles)] => {
+                    stopped = Some(step);
+                    break;
+                }
+                _ => panic!("{orders:?}"),
+            }
+        }
+        assert_eq!(stopped, Some(5));
+    }
+
+    #[test]
+    fn a_call_whose_result_changes_is_no_circle() {
+        let mut turn = started(99);
+        for result in 0..9 {
+            assert_eq!(turn.hear(Heard::Reply(vec![read(7)])), [Order::Run(0)]);
+            turn.hear(Heard::Ran { call: 0, result });
+        }
     }
 
     #[test]
@@ -311,7 +352,7 @@ mod tests {
         let mut turn = Turn::new(9);
         assert_eq!(turn.resume(&[Effect::Reads, Effect::Changes], &[1]), []);
         assert_eq!(turn.hear(Heard::Decided { call: 1, allowed: true }), [Order::Run(1)]);
-        assert_eq!(turn.hear(Heard::Ran { call: 1 }), [Order::CallModel]);
+        assert_eq!(turn.hear(Heard::Ran { call: 1, result: 0 }), [Order::CallModel]);
     }
 
     proptest! {
@@ -348,7 +389,7 @@ mod tests {
                 orders = if !running.is_empty() && (asked.is_empty() || pick.index(2) == 0) {
                     let call = running.swap_remove(pick.index(running.len()));
                     settled.push(call);
-                    turn.hear(Heard::Ran { call })
+                    turn.hear(Heard::Ran { call, result: 0 })
                 } else {
                     let call = asked.swap_remove(pick.index(asked.len()));
                     turn.hear(Heard::Decided { call, allowed: calls[call].2 })

@@ -28,6 +28,8 @@ pub enum Event {
     Delta { part: PartId, message: MessageId, at: usize, text: String },
     /// An open part came to nothing and is not there any more.
     Withdrawn { part: PartId },
+    /// The end of what a command has said so far; it takes the place of what was told before.
+    Output { part: PartId, text: Arc<str> },
     /// The model is asked again later; `None` when it is being asked again.
     Retry(Option<Retry>),
     /// Rows are gone, so what was seen before no longer holds: read the session again.
@@ -72,12 +74,15 @@ struct Channel {
 #[derive(Default)]
 struct Live {
     open: Vec<OpenPart>,
+    /// What commands have said so far.
+    outputs: HashMap<PartId, Arc<str>>,
     retry: Option<Retry>,
 }
 
 /// What a watcher is given: how things stand, and what comes from exactly there.
 pub struct Watch {
     pub open: Vec<OpenPart>,
+    pub outputs: Vec<(PartId, Arc<str>)>,
     pub retry: Option<Retry>,
     pub events: broadcast::Receiver<Arc<Event>>,
 }
@@ -89,6 +94,7 @@ impl Hub {
         let live = lock(&channel.live);
         Watch {
             open: live.open.clone(),
+            outputs: live.outputs.iter().map(|(part, text)| (*part, text.clone())).collect(),
             retry: live.retry.clone(),
             events: channel.sender.subscribe(),
         }
@@ -176,6 +182,19 @@ impl Teller {
         let mut live = lock(&self.0.live);
         live.open.retain(|open| open.row.id != part);
         let _ = self.0.sender.send(Arc::new(Event::Withdrawn { part }));
+    }
+
+    /// Tells what a command has said so far, bounded by who tells it.
+    pub fn output(&self, part: PartId, text: &str) {
+        let text: Arc<str> = text.into();
+        let mut live = lock(&self.0.live);
+        live.outputs.insert(part, text.clone());
+        let _ = self.0.sender.send(Arc::new(Event::Output { part, text }));
+    }
+
+    /// A command is over: what it said is stored with its call.
+    pub fn hush(&self, part: PartId) {
+        lock(&self.0.live).outputs.remove(&part);
     }
 
     /// Tells of stored changes, in their order. A part that is stored is no longer open.

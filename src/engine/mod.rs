@@ -7,6 +7,7 @@ pub mod attachments;
 pub mod budgets;
 pub mod gate;
 pub mod hub;
+pub mod jobs;
 pub mod models;
 pub mod passwords;
 pub mod projects;
@@ -49,6 +50,8 @@ pub struct Engine {
     pub attachments: attachments::Attachments,
     pub hub: hub::Hub,
     pub runs: runner::Runs,
+    /// Commands in the background.
+    pub jobs: jobs::Jobs,
     /// What calls that go on may still cost.
     pub holds: budgets::Holds,
     /// Commands and searches that run at the same time, over all sessions.
@@ -89,6 +92,7 @@ impl Engine {
             files,
             hub: hub::Hub::default(),
             runs: runner::Runs::default(),
+            jobs: jobs::Jobs::default(),
             holds: budgets::Holds::default(),
             heavy,
             threads: Handle::current(),
@@ -104,6 +108,7 @@ impl Engine {
 
     /// Lets go of what is kept of a session outside the database, once its rows are gone.
     pub(crate) async fn forget(&self, session: SessionId) {
+        self.jobs.forget(session);
         self.files.forget(session);
         self.hub.resync(session);
         match tokio::fs::remove_dir_all(self.outputs_of(session)).await {

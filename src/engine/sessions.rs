@@ -145,7 +145,13 @@ pub async fn change(
     fields.archived_at = change.archived.map(|archived| archived.then_some(now));
     let writes = vec![Write::Session(Box::new(fields))];
     let (engine, session) = (engine.clone(), session.id);
-    to_its_end(async move { put(&engine, session, writes).await }).await
+    to_its_end(async move {
+        if change.archived == Some(true) {
+            engine.jobs.end(session).await;
+        }
+        put(&engine, session, writes).await
+    })
+    .await
 }
 
 /// Stores changes of a session, and tells who watches.
@@ -279,8 +285,19 @@ pub fn check_text(text: &str, files: usize) -> Result<&str, Refused> {
     Ok(text)
 }
 
-/// Stops what the agent does. `false` where it does nothing.
+/// Stops what the agent does, and what it has left running in the background. `false` where
+/// nothing goes on.
 pub async fn abort(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refused> {
+    // At once, and again for what may start in the last moment of the run.
+    let mut jobs = engine.jobs.running(session.id).len();
+    engine.jobs.kill(session.id);
+    let stopped = abort_run(engine, session).await?;
+    jobs += engine.jobs.running(session.id).len();
+    engine.jobs.end(session.id).await;
+    Ok(stopped || jobs > 0)
+}
+
+async fn abort_run(engine: &Arc<Engine>, session: &Session) -> Result<bool, Refused> {
     let mut stopped = false;
     // Between two runs there is none for a moment, and the next may begin just then.
     for _ in 0..3 {
@@ -307,6 +324,7 @@ pub async fn delete(engine: &Arc<Engine>, session: Session) -> Result<(), Refuse
     let engine = engine.clone();
     to_its_end(async move {
         let over = engine.runs.end(session.id).await;
+        engine.jobs.end(session.id).await;
         // What a command has changed is noted for a session that is still there.
         let noted = engine.snapshots.noted(session.id);
         if tokio::time::timeout(NOTING, noted).await.is_err() {

@@ -80,6 +80,12 @@ async fn at_rest(engine: &Engine, session: &Session) -> Result<PathBuf, Refused>
     if engine.runs.is_running(session.id) {
         return Err(refused(SnapshotsError::Running));
     }
+    if !engine.jobs.running(session.id).is_empty() {
+        return Err(Refused::Conflict(
+            "A command of this session runs in the background and may change files. Stop it first."
+                .into(),
+        ));
+    }
     noted(engine, session).await?;
     let found = store::sessions::with_project(&engine.db, session.id).await?;
     let (_, project) = found.ok_or(Refused::Gone)?;

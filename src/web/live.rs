@@ -72,6 +72,9 @@ pub fn follow(
                     yield Live::Event(Arc::new(Event::Opened(part)));
                 }
             }
+            for (part, text) in watch.outputs {
+                yield Live::Event(Arc::new(Event::Output { part, text }));
+            }
             if watch.retry.is_some() {
                 yield Live::Event(Arc::new(Event::Retry(watch.retry)));
             }

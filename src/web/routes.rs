@@ -214,6 +214,7 @@ fn api() -> Vec<Entry> {
         Owner::<Session>::create ("/api/v1/sessions/{id}/prompt",   api::sessions::prompts::send),
         Owner::<Session>::post   ("/api/v1/sessions/{id}/abort",    api::sessions::prompts::abort),
         Owner::<Session>::get    ("/api/v1/sessions/{id}/queue",    api::sessions::prompts::queue),
+        Owner::<Part>::post      ("/api/v1/parts/{id}/stop",        api::sessions::prompts::stop_job),
         Owner::<Message>::patch  ("/api/v1/queue/{id}",             api::sessions::prompts::edit),
         Owner::<Message>::delete ("/api/v1/queue/{id}",             api::sessions::prompts::remove),
         Owner::<Session>::get    ("/api/v1/sessions/{id}/messages", api::sessions::history::messages),

@@ -3,6 +3,8 @@
 mod cases;
 mod faults;
 mod forewarned;
+mod jobs;
+mod limits;
 mod places;
 mod removal;
 mod rules;

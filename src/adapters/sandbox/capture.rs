@@ -9,6 +9,7 @@ use std::{
 use tokio::{
     fs::File,
     io::{AsyncReadExt, AsyncWriteExt},
+    time::Instant,
 };
 
 use super::{Exit, Running};
@@ -16,6 +17,8 @@ use crate::domain::output::Transcript;
 
 /// How long output is waited for after the end of the command.
 const DRAIN: Duration = Duration::from_millis(500);
+/// How often is told what there is so far, at most.
+const HEARD: Duration = Duration::from_millis(250);
 
 /// The file that takes the whole output.
 #[derive(Debug)]
@@ -49,6 +52,8 @@ impl Spill {
             none => none.insert(File::create(&self.path).await?),
         };
         file.write_all(bytes).await?;
+        // It may be read while it grows.
+        file.flush().await?;
         self.written += bytes.len() as u64;
         Ok(())
     }
@@ -65,8 +70,8 @@ pub struct Captured {
 
 /// Reads a command's output to the end, and waits for it.
 ///
-/// `heard` is called after every piece, so that a page can show what there is so far. A spill
-/// file that cannot be written does not stop the command.
+/// `heard` is called a few times a second while something comes, so that a page can show what
+/// there is so far. A spill file that cannot be written does not stop the command.
 pub async fn capture(
     running: &mut Running,
     mut spill: Option<&mut Spill>,
@@ -77,7 +82,13 @@ pub async fn capture(
     let mut output = running.take_output();
     let mut buffer = vec![0; 64 << 10];
     let mut exit = None;
+    // When what has come is told; what comes until then is told with it.
+    let mut due: Option<Instant> = None;
     while let Some(from) = &mut output {
+        if due.is_some_and(|due| due <= Instant::now()) {
+            heard(&transcript);
+            due = None;
+        }
         // When the helper is gone nobody writes any more, unless it was killed from outside.
         let length = if exit.is_some() {
             let rest = tokio::time::timeout(DRAIN, from.read(&mut buffer)).await;
@@ -86,6 +97,7 @@ pub async fn capture(
             tokio::select! {
                 biased;
                 length = from.read(&mut buffer) => length?,
+                () = until(due) => continue,
                 end = running.wait() => {
                     exit = Some(end?);
                     continue;
@@ -100,7 +112,7 @@ pub async fn capture(
         if let (Some(spill), None) = (&mut spill, &spill_error) {
             spill_error = spill.write(&buffer[..length]).await.err();
         }
-        heard(&transcript);
+        due.get_or_insert_with(|| Instant::now() + HEARD);
     }
     if let Some(Spill { file: Some(file), .. }) = spill {
         spill_error = spill_error.or(file.flush().await.err());
@@ -110,4 +122,11 @@ pub async fn capture(
         None => running.wait().await?,
     };
     Ok(Captured { exit, transcript, spill_error })
+}
+
+async fn until(due: Option<Instant>) {
+    match due {
+        Some(due) => tokio::time::sleep_until(due).await,
+        None => std::future::pending().await,
+    }
 }

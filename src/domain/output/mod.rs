@@ -87,6 +87,15 @@ impl Transcript {
         parts.join("\n")
     }
 
+    /// The last lines so far, as a terminal would show them: a glance at what goes on.
+    pub fn glance(&self, bounds: Bounds) -> String {
+        let last = if self.tail.is_empty() { &self.head } else { &self.tail };
+        // Colours take room and are not shown, and a progress bar is many lines in one.
+        let from = last.len().saturating_sub(4 * bounds.bytes);
+        let raw = if from == 0 { last } else { whole_lines_after(&last[from..]) };
+        last_lines(&screen::render(&String::from_utf8_lossy(raw)), bounds).0
+    }
+
     fn shown(&self) -> Shown {
         // Room for the line in the middle.
         let half = Bounds { lines: self.bounds.lines / 2, bytes: self.bounds.bytes / 2 };
@@ -278,6 +287,16 @@ mod tests {
         assert!(it.head.capacity() + it.tail.capacity() < 2 << 20);
         assert_eq!((it.bytes(), it.lines()), (200 * (64 << 10), 200 * (32 << 10)));
         assert!(it.text(None).contains("… 6551600 lines left out …"));
+    }
+
+    #[test]
+    fn a_glance_is_the_end_of_it_and_small() {
+        let bounds = Bounds { lines: 3, bytes: 60 };
+        assert_eq!(transcript(&[b"10%\r20%"]).glance(bounds), "20%");
+        let many: String = (0..100_000).map(|number| format!("{number}\n")).collect();
+        assert_eq!(transcript(&[many.as_bytes()]).glance(bounds), "99997\n99998\n99999");
+        let long = transcript(&["✓".repeat(400_000).as_bytes()]).glance(bounds);
+        assert!(long.len() <= 60 && !long.contains('\u{fffd}'), "{long}");
     }
 
     #[test]

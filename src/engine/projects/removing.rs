@@ -47,6 +47,7 @@ pub async fn remove(engine: &Arc<Engine>, project: &Project) -> Result<Kept, Ref
         let over = async {
             for session in &gone {
                 engine.runs.end(*session).await;
+                engine.jobs.end(*session).await;
                 engine.snapshots.noted(*session).await;
             }
         };

@@ -185,7 +185,7 @@ impl Run {
         call.asked = true;
         let mut reasons = call.judged.reasons.clone();
         if repeated {
-            reasons.push("The agent makes this very call for the third time in a row.".into());
+            reasons.push("The agent goes in circles: it has made the same calls with the same results twice.".into());
         }
         let question = Question {
             version: 1,
@@ -362,6 +362,11 @@ impl Job {
     async fn run(self) -> (Outcome, Option<Vec<TodoItem>>) {
         match self.tool.as_str() {
             "todo_write" => tools::todo_write::run(self.input),
+            "bash_output" => {
+                let (engine, cancel) = (&self.engine, &self.cancel);
+                (tools::jobs::output(engine, self.session, cancel, self.input).await, None)
+            }
+            "bash_kill" => (tools::jobs::kill(&self.engine, self.session, self.input).await, None),
             "bash" => {
                 let _turn = tokio::select! {
                     turn = self.engine.heavy.acquire() => turn,
@@ -441,6 +446,7 @@ fn title_of(tool: &str, input: &Value, subjects: &[Subject]) -> String {
     let text = |key: &str| input.get(key).and_then(Value::as_str).map(str::to_owned);
     let title = match tool {
         "grep" | "glob" => text("pattern"),
+        "bash_output" | "bash_kill" => text("job_id"),
         "bash" => text("command").map(|command| match folder_of(subjects) {
             Some(folder) => format!("in {folder}: {command}"),
             None => command,

@@ -102,3 +102,15 @@ pub(super) async fn summary(engine: &Engine, session: SessionId) -> anyhow::Resu
     let summary = Some(value(&summary));
     Ok(Some(Write::Session(Box::new(SessionChange { summary, ..SessionChange::default() }))))
 }
+
+/// Brings the list of changed files of a session at rest up to date; a run does so itself.
+pub async fn refresh_summary(engine: &Engine, session: SessionId) -> anyhow::Result<()> {
+    let _moment = engine.runs.moment(session).await;
+    if engine.runs.is_running(session) {
+        return Ok(());
+    }
+    let Some(summary) = summary(engine, session).await? else { return Ok(()) };
+    let stored = journal::record(&engine.db, session, engine.clock.now(), vec![summary]).await?;
+    engine.hub.stored(session, stored);
+    Ok(())
+}

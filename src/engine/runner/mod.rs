@@ -9,8 +9,10 @@ mod endpoint;
 mod files;
 mod forewarn;
 mod late;
+mod limits;
 mod record;
 mod repair;
+mod resume;
 mod run;
 mod step;
 
@@ -28,7 +30,11 @@ use tokio::sync::{
 };
 use tokio_util::sync::CancellationToken;
 
-pub use self::repair::{repair, stop_waiting};
+pub(in crate::engine) use self::record::filled;
+pub use self::{
+    late::refresh_summary,
+    repair::{forget_job, repair, stop_waiting},
+};
 use super::Engine;
 use crate::domain::ids::{PartId, ProjectId, SessionId};
 

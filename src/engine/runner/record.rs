@@ -81,7 +81,7 @@ impl Run {
 }
 
 /// A part as its row stores it.
-pub(super) fn filled(mut row: PartRow, part: &Part) -> PartRow {
+pub(in crate::engine) fn filled(mut row: PartRow, part: &Part) -> PartRow {
     row.data = part.data();
     row
 }

@@ -2,6 +2,8 @@
 
 use std::sync::Arc;
 
+use serde_json::json;
+
 use super::{
     late,
     record::{filled, value},
@@ -9,13 +11,17 @@ use super::{
 use crate::{
     domain::{
         ids::{MessageId, SessionId},
-        message::{Part, Role, ToolStatus},
+        message::{Part, Role, ToolCall, ToolStatus},
         session::{AskStatus, Failure, SessionStatus},
     },
-    engine::{Engine, snapshots::Recovered, tools::bash},
+    engine::{
+        Engine,
+        snapshots::{Changes, Recovered},
+        tools::bash,
+    },
     store::{
         self, DbErr, asks,
-        entity::session::Model as Session,
+        entity::{part::Model as PartRow, session::Model as Session},
         journal::{self, Write},
         messages,
     },
@@ -54,6 +60,11 @@ async fn cut_off(engine: &Engine, recovered: Recovered) -> anyhow::Result<()> {
     let Some(row) = messages::part(&engine.db, recovered.part).await? else { return Ok(()) };
     let session = row.session_id;
     let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else { return Ok(()) };
+    // A job went on after its call had its result, which stays as the model has read it.
+    if call.status.is_final() {
+        lost_job(&mut call, recovered.changes);
+        return told(engine, session, row, call).await;
+    }
     call.status = ToolStatus::Aborted;
     call.error = Some(match recovered.changes {
         None => UNRECORDED.to_owned(),
@@ -63,6 +74,41 @@ async fn cut_off(engine: &Engine, recovered: Recovered) -> anyhow::Result<()> {
             RECORDED.to_owned() + &taken.collect::<String>()
         }
     });
+    told(engine, session, row, call).await
+}
+
+/// What is kept of a job that ended with the server.
+fn lost_job(call: &mut ToolCall, changes: Option<Changes>) {
+    let how = "It was stopped, because the server ended.";
+    let id = call.metadata["job"]["id"].clone();
+    let over = json!({ "job": { "id": id, "state": "over", "how": how } });
+    bash::background::merge(&mut call.metadata, over);
+    let more = match changes {
+        Some(changes) => bash::metadata(&changes),
+        None => json!({ "unrecorded": "the server ended" }),
+    };
+    bash::background::merge(&mut call.metadata, more);
+}
+
+/// Says of a call whose job is not there any more that it is over. `false` where it says so.
+pub async fn forget_job(engine: &Engine, row: PartRow) -> anyhow::Result<bool> {
+    let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else {
+        return Ok(false);
+    };
+    if call.metadata["job"]["state"] != "running" {
+        return Ok(false);
+    }
+    lost_job(&mut call, None);
+    told(engine, row.session_id, row, call).await?;
+    Ok(true)
+}
+
+async fn told(
+    engine: &Engine,
+    session: SessionId,
+    row: PartRow,
+    call: Box<ToolCall>,
+) -> anyhow::Result<()> {
     let mut writes = vec![Write::Part(Box::new(filled(row, &Part::Tool(call))))];
     writes.extend(late::summary(engine, session).await?);
     let stored = journal::record(&engine.db, session, engine.clock.now(), writes).await?;

@@ -2,11 +2,8 @@
 
 use std::{
     path::PathBuf,
-    sync::{
-        Arc,
-        atomic::{AtomicBool, Ordering},
-    },
-    time::Duration,
+    sync::{Arc, atomic::AtomicBool},
+    time::{Duration, Instant},
 };
 
 use anyhow::Context as _;
@@ -20,6 +17,7 @@ use super::{
     endpoint::{endpoint, refuse},
     files,
     late::Late,
+    limits::Limits,
     record::summary_of,
     step::StepEnd,
 };
@@ -31,7 +29,7 @@ use crate::{
         message::{Part, Role},
         provider::ModelMeta,
         session::{AskStatus, Failure, Queued, SessionStatus, Summary},
-        turn::{Effect, Heard, Order, Reason, Turn},
+        turn::{Heard, Order, Reason, Turn},
     },
     engine::{
         Engine,
@@ -81,6 +79,7 @@ pub(super) struct Run {
     pub request: Request,
     pub ids: CallIds,
     pub summary: Summary,
+    pub limits: Limits,
     /// The answer that is being written.
     pub answer: Message,
     pub next_position: i32,
@@ -152,6 +151,11 @@ pub(super) async fn run(
             ..Request::default()
         },
         ids: CallIds::default(),
+        limits: Limits::new(
+            &engine.config.agent,
+            summary_of(&session.summary).cost_micros,
+            Instant::now(),
+        ),
         summary: summary_of(&session.summary),
         answer: last,
         next_position: 0,
@@ -202,7 +206,7 @@ impl Run {
     }
 
     /// Puts stored messages into what is sent to the model.
-    async fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
+    pub(super) async fn remember(&mut self, conversation: &[Whole]) -> anyhow::Result<()> {
         let mut files = files::read(&self.engine, self.session.id, conversation).await?;
         for whole in conversation {
             let parts: Result<Vec<Part>, _> =
@@ -222,7 +226,7 @@ impl Run {
     }
 
     /// Opens an answer after the last message, and says that the agent is at work.
-    async fn begin_answer(&mut self) -> anyhow::Result<()> {
+    pub(super) async fn begin_answer(&mut self) -> anyhow::Result<()> {
         self.answer = self.new_answer(self.answer.position + 1);
         self.next_position = 0;
         self.recorder =
@@ -267,14 +271,12 @@ impl Run {
                 running.push(self.start_call(call));
             }
             match plan.next.take() {
-                Some(Order::Stop(Reason::Done | Reason::StepLimit)) => return Ok(Ended::Done),
+                Some(Order::Stop(Reason::Done | Reason::Limit)) => return Ok(Ended::Done),
+                Some(Order::Stop(Reason::Circles)) => return Ok(Ended::Failed(circles())),
                 Some(order) => {
                     self.settle_step();
                     self.deliver_steering().await?;
-                    let choice = match order {
-                        Order::SumUp => ToolChoice::None,
-                        _ => ToolChoice::Auto,
-                    };
+                    let choice = self.choice(&order, turn);
                     match self.call_model(choice, turn, &mut writes).await? {
                         StepEnd::Replied(next) => plan = next,
                         StepEnd::Aborted => return Ok(Ended::Aborted),
@@ -284,6 +286,7 @@ impl Run {
                 }
                 None => {}
             }
+            self.limits.waits(running.is_empty(), Instant::now());
             let orders = tokio::select! {
                 biased;
                 () = self.reins.cancel.cancelled() => {
@@ -292,9 +295,9 @@ impl Run {
                     return Ok(Ended::Aborted);
                 }
                 Some(end) = running.next() => {
-                    let CallEnd { call, .. } = end;
+                    let (call, result) = (end.call, end.outcome.signature());
                     self.finish_call(end, &mut writes).await;
-                    turn.hear(Heard::Ran { call })
+                    turn.hear(Heard::Ran { call, result })
                 }
                 Some(note) = self.notes.1.recv() => {
                     self.take_note(note).await?;
@@ -305,12 +308,31 @@ impl Run {
                     None => return Ok(Ended::Aborted),
                 },
             };
+            self.limits.waits(false, Instant::now());
             plan = self.plan(orders, &mut writes);
         }
     }
 
+    /// Which tools the model may call next: none, where a limit is reached and it is to sum up.
+    fn choice(&mut self, order: &Order, turn: &mut Turn) -> ToolChoice {
+        let limit = match order {
+            Order::SumUp => Some(format!("{} steps", self.session.max_steps)),
+            _ => self.limits.reached(self.summary.cost_micros, Instant::now()),
+        };
+        let Some(limit) = limit else { return ToolChoice::Auto };
+        turn.sum_up();
+        let text = include_str!("../../../private/prompts/limit.md").replace("{limit}", &limit);
+        self.request.items.extend(conversation::Item::user(text.trim_ascii(), Vec::new()));
+        ToolChoice::None
+    }
+
     /// Takes a person's answer to an ask into the call and the turn.
-    fn hear(&mut self, turn: &mut Turn, decided: Decided, writes: &mut Vec<Write>) -> Vec<Order> {
+    pub(super) fn hear(
+        &mut self,
+        turn: &mut Turn,
+        decided: Decided,
+        writes: &mut Vec<Write>,
+    ) -> Vec<Order> {
         let Some(call) = self.calls.iter().position(|call| call.row.id == decided.part) else {
             return Vec::new();
         };
@@ -320,93 +342,6 @@ impl Run {
             writes.push(Write::status(SessionStatus::Running));
         }
         turn.hear(Heard::Decided { call, allowed })
-    }
-
-    /// Goes on in the middle of a reply, where an ask has outlived the server.
-    async fn resume(
-        &mut self,
-        turn: &mut Turn,
-        open: Whole,
-        decided: Decided,
-    ) -> anyhow::Result<Vec<Order>> {
-        anyhow::ensure!(open.message.completed_at.is_none(), "the reply was closed meanwhile");
-        self.answer = open.message;
-        self.next_position = open.parts.last().map_or(0, |part| part.position + 1);
-        let parts: Result<Vec<Part>, _> =
-            open.parts.iter().map(|row| Part::read(&row.kind, row.data.clone())).collect();
-        let parts = parts?;
-        let steps: Vec<&[Part]> =
-            parts.split_inclusive(|part| matches!(part, Part::Step(_))).collect();
-        let (last, before) = steps.split_last().context("an answer without a step")?;
-        for step in before {
-            let items = conversation::step_items(&mut self.ids, &self.session.model, step);
-            self.request.items.extend(items);
-        }
-        self.step = last.iter().filter(|part| part.tool().is_none()).cloned().collect();
-        let offset = parts.len() - last.len();
-        self.calls = open.parts[offset..]
-            .iter()
-            .zip(*last)
-            .filter_map(|(row, part)| Some((row.clone(), part.tool()?.clone())))
-            .map(|(row, call)| RunningCall::stored(row, call))
-            .collect();
-        let mut waiting = Vec::new();
-        for (index, call) in self.calls.iter_mut().enumerate() {
-            // All others were aborted at the start of the server. Whatever else was answered since
-            // is heard of next.
-            call.asked = !call.call.status.is_final();
-            if call.asked {
-                waiting.push(index);
-            }
-        }
-        let asked = asks::changed_since(&self.engine.db, self.session.id, 0).await?;
-        for index in waiting.clone() {
-            let part = self.calls[index].row.id;
-            let question = asked.iter().rfind(|ask| ask.part_id == part);
-            let question = question.map(|ask| serde_json::from_value(ask.data.clone()));
-            self.rejudge(index, question.transpose()?.as_ref());
-        }
-        let effects: Vec<Effect> = self.calls.iter().map(|call| call.effect).collect();
-        let mut orders = turn.resume(&effects, &waiting);
-        let mut writes = Vec::new();
-        orders.extend(self.hear(turn, decided, &mut writes));
-        self.record(writes).await?;
-        Ok(orders)
-    }
-
-    /// Takes the first prompt that waits into the conversation. `false` where none does.
-    async fn next_prompt(&mut self, kind: Queued) -> anyhow::Result<bool> {
-        let _moment = self.engine.runs.moment(self.session.id).await;
-        let waiting = messages::queued(&self.engine.db, self.session.id).await?;
-        let mut waiting = waiting.into_iter();
-        // What was meant to steer an answer that has ended is a prompt like any other.
-        let Some(mut prompt) =
-            waiting.find(|it| kind == Queued::Queue || it.message.queued == Some(kind))
-        else {
-            return Ok(false);
-        };
-        prompt.message.queued = None;
-        prompt.message.position = self.answer.position + 1;
-        self.answer = prompt.message.clone();
-        self.remember(std::slice::from_ref(&prompt)).await?;
-        self.record(vec![Write::Message(Box::new(prompt.message))]).await?;
-        Ok(true)
-    }
-
-    /// Closes the answer so far and goes on in a new one, where a person steers.
-    async fn deliver_steering(&mut self) -> anyhow::Result<()> {
-        if !self.reins.steered.swap(false, Ordering::AcqRel) {
-            return Ok(());
-        }
-        let waiting = messages::queued(&self.engine.db, self.session.id).await?;
-        if !waiting.iter().any(|it| it.message.queued == Some(Queued::Steer)) {
-            return Ok(());
-        }
-        let closed = self.close_answer(None);
-        self.record(vec![closed]).await?;
-        self.recorder.settle().await?;
-        while self.next_prompt(Queued::Steer).await? {}
-        self.begin_answer().await
     }
 
     /// Puts the newest step into what is sent to the model.
@@ -478,6 +413,19 @@ pub(super) fn aborted() -> Failure {
         version: 1,
         code: "aborted".into(),
         message: "Stopped. What was done so far is kept; send a prompt to go on.".into(),
+        provider_message: None,
+    }
+}
+
+/// What is said of an answer that went in circles.
+fn circles() -> Failure {
+    Failure {
+        version: 1,
+        code: "circles".into(),
+        message:
+            "The agent made the same calls with the same results again and again, and was stopped. \
+                  What was done so far is kept; say what it should do instead."
+                .into(),
         provider_message: None,
     }
 }

@@ -11,14 +11,18 @@ use super::{
     baseline::{Baseline, Budget, just_now},
     blocking,
     compare::{Compared, Found, compare},
+    later::Later,
     not_captured::NotCaptured,
     open::{Head, Open},
     rows::{self, Author},
     windows::Window,
 };
-use crate::domain::{
-    ids::PartId,
-    undo::{Content, FileState, path},
+use crate::{
+    domain::{
+        ids::PartId,
+        undo::{Content, FileState, path},
+    },
+    store,
 };
 
 /// The project as it was before a command. Dropped without [`Snapshots::after_command`], it
@@ -32,6 +36,8 @@ pub struct Scan {
     open: Option<Open>,
     /// What the command could change without that it can be undone.
     pub not_captured: NotCaptured,
+    /// Whether the session goes on while the command runs.
+    pub in_background: bool,
 }
 
 /// What a command did.
@@ -104,7 +110,8 @@ impl Snapshots {
         let (baseline, not_captured) = self.look(recorder, command).await?;
         inner.doubt(&baseline).await?;
         let recorder = recorder.clone();
-        Ok(Scan { recorder, baseline, window, since, open: None, not_captured })
+        let in_background = false;
+        Ok(Scan { recorder, baseline, window, since, open: None, not_captured, in_background })
     }
 
     /// What a command that is only asked about could change without that it can be undone.
@@ -140,7 +147,7 @@ impl Snapshots {
     /// Takes away what could run outside later, records what the command has changed, and returns
     /// both.
     pub async fn after_command(&self, scan: Scan) -> Result<Changes, SnapshotsError> {
-        let Scan { recorder, baseline, window, open, .. } = scan;
+        let Scan { recorder, baseline, window, open, since, in_background, .. } = scan;
         let noted = async {
             let inner = &recorder.0;
             let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
@@ -149,7 +156,8 @@ impl Snapshots {
             window.close();
             self.parts.baselines.put(&inner.root, Arc::new(next));
             let author = |path: &str, it: &Found| window.author(path, &it.after, it.changed);
-            Ok(Changes { changed: self.note(&recorder, found, author).await?, taken })
+            let since = in_background.then_some(since);
+            Ok(Changes { changed: self.note(&recorder, found, author, since).await?, taken })
         };
         let noted = noted.await;
         // Also after a failure, which is told: later it could only be done worse.
@@ -159,31 +167,45 @@ impl Snapshots {
         noted
     }
 
-    /// Stores changes of a message, as far as it is their author.
+    /// Stores changes of a message, as far as it is their author. `since` is when the command
+    /// began, where its session may have gone on and changed files after that.
     pub(super) async fn note(
         &self,
         recorder: &MessageRecorder,
         found: Vec<Found>,
         author: impl Fn(&str, &Found) -> Option<Author>,
+        since: Option<(i64, u32)>,
     ) -> Result<Vec<ChangedPath>, SnapshotsError> {
         let inner = &recorder.0;
         let _storing = inner.storing().await;
-        let new = inner.new_rows();
+        let mut new = inner.new_rows();
+        let mut later = match since {
+            Some(since) => Later::read(self, inner.session, inner.message, since).await?,
+            None => Later::default(),
+        };
+        // Rows are put together in their order, and these belong before those of later messages.
+        new.now = later.since.unwrap_or(new.now);
         let (mut fresh, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
         for found in found {
             let path = path::encode(&found.path);
             let Some(author) = author(&path, &found) else { continue };
+            changed.push(ChangedPath {
+                path: path.clone(),
+                before: found.before,
+                after: found.after,
+            });
+            let Some(after) = later.up_to(&path, found.before, found.after) else { continue };
             match inner.rows().by_path.contains_key(&path) {
-                true => left.push((path.clone(), found.after, author)),
+                true => left.push((path, after, author)),
                 false => {
-                    let mut row = new.of(path.clone(), found.before);
-                    rows::set_after(&mut row, found.after, author);
+                    let mut row = new.of(path, found.before);
+                    rows::set_after(&mut row, after, author);
                     fresh.push(row);
                 }
             }
-            changed.push(ChangedPath { path, before: found.before, after: found.after });
         }
         inner.insert(fresh.clone()).await?;
+        store::snapshots::update(&self.parts.db, later.changed).await?;
         inner.left(&fresh);
         let fresh = fresh.into_iter().map(|row| (row.path.clone(), row));
         inner.rows().by_path.extend(fresh);

@@ -10,6 +10,7 @@ mod baseline;
 mod changes;
 mod command;
 mod compare;
+mod later;
 mod not_captured;
 mod noting;
 mod open;

@@ -102,7 +102,7 @@ impl Snapshots {
         let Compared { found, taken, next } = compared;
         let whose = Whose { theirs, others, beat: left.beat, latest };
         let author = |path: &str, found: &Found| whose.author(path, found);
-        let changed = self.note(&recorder, found, author).await?;
+        let changed = self.note(&recorder, found, author, Some(head.since)).await?;
         self.parts.baselines.put(&head.root, next.into());
         Ok(Some(Changes { changed, taken }))
     }

@@ -1,7 +1,10 @@
-//! `bash`: a command, run in the sandbox.
+//! `bash`: a command, run in the sandbox, to its end or in the background.
+
+pub mod background;
 
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -12,8 +15,11 @@ use tokio_util::sync::CancellationToken;
 use super::{Outcome, Subject, disk::Trouble, input, workdir};
 use crate::{
     adapters::git::protected_paths,
-    adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
-    domain::ids::{PartId, SessionId},
+    adapters::sandbox::{Captured, Command, Ending, Exit, Network, Running, Spill, capture},
+    domain::{
+        ids::{PartId, SessionId},
+        output::{Bounds, Transcript},
+    },
     engine::{
         Engine,
         snapshots::{Changes, MessageRecorder},
@@ -22,7 +28,7 @@ use crate::{
 
 /// Where and for whom a command runs.
 pub struct BashContext<'a> {
-    pub engine: &'a Engine,
+    pub engine: &'a Arc<Engine>,
     pub root: &'a Path,
     pub session: SessionId,
     pub part: PartId,
@@ -59,8 +65,11 @@ const TIMEOUT: u64 = 120_000;
 const TIMEOUT_MAX: u64 = 600_000;
 /// Changed files that are listed with a call.
 const LISTED: usize = 200;
+/// What people are shown of a command that runs.
+pub const GLANCE: Bounds = Bounds { lines: 20, bytes: 4 << 10 };
 
-/// Runs a command to its end, its time-out or the end of the run.
+/// Runs a command to its end, its time-out or the end of the run; one for the background only
+/// until it is on its way.
 pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
     let input: input::Bash = match input::parse("bash", input) {
         Ok(input) => input,
@@ -70,12 +79,22 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         Ok(cwd) => cwd,
         Err(error) => return failed(error, Value::Null),
     };
-    let timeout = input.timeout_ms.unwrap_or(TIMEOUT).clamp(1, TIMEOUT_MAX);
+    if input.background
+        && let Err(error) = context.engine.jobs.room(context.session)
+    {
+        return failed(error, Value::Null);
+    }
+    let timeout = match input.timeout_ms {
+        Some(given) => given.clamp(1, TIMEOUT_MAX),
+        None if input.background => context.engine.config.agent.background_minutes * 60_000,
+        None => TIMEOUT,
+    };
     let snapshots = &context.engine.snapshots;
     let mut scan = match snapshots.before_command(context.recorder, &input.command).await {
         Ok(scan) => scan,
         Err(error) => return failed(error.to_string(), Value::Null),
     };
+    scan.in_background = input.background;
     let not_covered = scan.not_captured.said();
     if let Some(text) = &not_covered {
         context.say(text.clone()).await;
@@ -96,7 +115,16 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         cwd,
         ..Command::default()
     };
-    let ran = execute(context, command).await;
+    let ran = match spawn(context, command).await {
+        Ok(running) if input.background => {
+            let mut outcome = background::start(context, running, timeout, scan).await;
+            let more = json!({ "not_covered": not_covered, "description": input.description });
+            background::merge(&mut outcome.metadata, more);
+            return outcome;
+        }
+        Ok(running) => execute(context, running).await,
+        Err(error) => Err(error),
+    };
     let changes = snapshots.after_command(scan).await;
     let changes = match changes {
         Ok(changes) => changes,
@@ -173,7 +201,8 @@ impl Outcome {
     }
 }
 
-async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Captured, Spill), String> {
+/// Starts a command in the sandbox.
+async fn spawn(context: &BashContext<'_>, command: Command) -> Result<Running, String> {
     let folder = context.engine.outputs_of(context.session);
     tokio::fs::create_dir_all(&folder)
         .await
@@ -189,11 +218,25 @@ async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Capture
         network: Network::Off,
         ..command
     };
-    let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
+    context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())
+}
+
+/// Where the whole output of a call's command is kept.
+fn spill(engine: &Engine, session: SessionId, part: PartId) -> Spill {
+    Spill::to(engine.outputs_of(session).join(format!("{part}.txt")))
+}
+
+/// Reads a command to its end, or to the end of the run.
+async fn execute(
+    context: &BashContext<'_>,
+    mut running: Running,
+) -> Result<(Captured, Spill), String> {
     let stopper = running.stopper();
-    let mut spill = Spill::to(folder.join(format!("{}.txt", context.part)));
+    let mut spill = spill(context.engine, context.session, context.part);
+    let teller = context.engine.hub.teller(context.session);
     let captured = {
-        let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), |_| ()));
+        let heard = |said: &Transcript| teller.output(context.part, &said.glance(GLANCE));
+        let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), heard));
         tokio::select! {
             captured = &mut captured => captured,
             () = context.cancel.cancelled() => {
@@ -202,6 +245,7 @@ async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Capture
             }
         }
     };
+    teller.hush(context.part);
     match captured {
         Ok(captured) => Ok((captured, spill)),
         Err(err) => Err(format!("The command's output could not be read: {err}.")),
@@ -235,17 +279,7 @@ fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
         }
         output.push_str(&line);
     };
-    let (code, error) = match ending {
-        Ending::Code(0) => (Some(0), None),
-        Ending::Code(code) => (Some(*code), None),
-        Ending::Signal(signal) => {
-            (None, Some(format!("The command was ended by signal {signal}.")))
-        }
-        Ending::TimedOut => {
-            (None, Some(format!("The command took longer than {timeout} ms and was ended.")))
-        }
-        Ending::Killed => (None, Some("The command was stopped.".to_owned())),
-    };
+    let (code, error) = how(*ending, timeout);
     if let Some(code) = code.filter(|code| *code != 0) {
         say(format!("(exit code {code})"));
     }
@@ -268,6 +302,17 @@ fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
         "protected_restored": protected_restored,
     });
     Outcome { output, error, title: String::new(), metadata }
+}
+
+/// How a command ended: its exit code, or why it has none.
+pub fn how(ending: Ending, timeout: u64) -> (Option<i32>, Option<String>) {
+    let why = match ending {
+        Ending::Code(code) => return (Some(code), None),
+        Ending::Signal(signal) => format!("The command was ended by signal {signal}."),
+        Ending::TimedOut => format!("The command took longer than {timeout} ms and was ended."),
+        Ending::Killed => "The command was stopped.".to_owned(),
+    };
+    (None, Some(why))
 }
 
 fn failed(error: String, metadata: Value) -> Outcome {

@@ -87,6 +87,22 @@ pub struct Bash {
     pub description: Option<String>,
     pub timeout_ms: Option<u64>,
     pub workdir: Option<String>,
+    #[serde(default)]
+    pub background: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BashOutput {
+    pub job_id: String,
+    /// Bytes of its output that are known already.
+    pub since: Option<u64>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct BashKill {
+    pub job_id: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -163,8 +179,23 @@ pub(super) fn bash() -> Value {
             "description": {"type": "string", "description": "what it does, in a few words"},
             "timeout_ms": {"type": "integer", "minimum": 1, "maximum": 600_000, "description": "default 120000"},
             "workdir": {"type": "string"},
+            "background": {"type": "boolean", "description": "return at once, with a job_id"},
         }),
     )
+}
+
+pub(super) fn bash_output() -> Value {
+    object(
+        &["job_id"],
+        json!({
+            "job_id": {"type": "string"},
+            "since": {"type": "integer", "minimum": 0, "description": "byte; default: what is new"},
+        }),
+    )
+}
+
+pub(super) fn bash_kill() -> Value {
+    object(&["job_id"], json!({"job_id": {"type": "string"}}))
 }
 
 pub(super) fn todo_write() -> Value {

@@ -12,6 +12,7 @@ pub mod files;
 pub mod glob;
 pub mod grep;
 pub mod input;
+pub mod jobs;
 pub mod list;
 pub mod paths;
 pub mod read;
@@ -22,6 +23,7 @@ pub mod write;
 
 use std::{
     fmt,
+    hash::{DefaultHasher, Hash as _, Hasher as _},
     path::{Path, PathBuf},
     pin::Pin,
     sync::Arc,
@@ -64,8 +66,8 @@ macro_rules! specs {
 }
 
 /// By name, because what a provider caches must not depend on an order that changes.
-static SPECS: [Spec; 8] = specs! {
-    bash Changes, edit Changes, glob Reads, grep Reads, list Reads, read Reads, todo_write Changes, write Changes,
+static SPECS: [Spec; 10] = specs! {
+    bash Changes, bash_kill Changes, bash_output Reads, edit Changes, glob Reads, grep Reads, list Reads, read Reads, todo_write Changes, write Changes,
 };
 
 /// All tools, sorted by name.
@@ -111,6 +113,10 @@ pub fn subject(root: &Path, tool: &str, input: &Value) -> Result<Subjects, Strin
             let command = Subject::Command { text: input.command, folder };
             Ok([command].into_iter().chain(place).collect())
         }
+        "bash_output" => {
+            input::parse::<input::BashOutput>(tool, input).map(|_| vec![Subject::Plain])
+        }
+        "bash_kill" => input::parse::<input::BashKill>(tool, input).map(|_| vec![Subject::Plain]),
         "todo_write" => input::parse::<input::TodoWrite>(tool, input).map(|_| vec![Subject::Plain]),
         _ => {
             let names: Vec<&str> = SPECS.iter().map(|spec| spec.name).collect();
@@ -147,6 +153,13 @@ pub struct Outcome {
 impl Outcome {
     fn failed(title: String, error: String) -> Self {
         Self { error: Some(error), title, ..Self::default() }
+    }
+
+    /// The same for the same outcome, as the model sees it.
+    pub fn signature(&self) -> u64 {
+        let mut hasher = DefaultHasher::new();
+        (&self.output, &self.error).hash(&mut hasher);
+        hasher.finish()
     }
 
     /// The outcome of work that returns all but the title.
@@ -282,6 +295,6 @@ mod tests {
         let bash = about("bash", serde_json::json!({"command": "ls", "workdir": "./"})).unwrap();
         assert!(matches!(&bash[..], [Subject::Command { folder: None, .. }]));
         assert_eq!(about("todo_write", serde_json::json!({"todos": []})), Ok(vec![Subject::Plain]));
-        assert!(about("reed", Value::Null).unwrap_err().contains("there are: bash, edit"));
+        assert!(about("reed", Value::Null).unwrap_err().contains("there are: bash, bash_kill"));
     }
 }

@@ -9,10 +9,13 @@ use crate::{
     app::App,
     domain::session::Queued,
     engine::{
-        attachments,
+        attachments, jobs,
         sessions::{self, Change},
     },
-    store::{self, entity::session::Model as Session},
+    store::{
+        self,
+        entity::{part::Model as Part, session::Model as Session},
+    },
     web::{
         error::Error,
         extract::{CurrentUser, Form, Owned, Wants},
@@ -108,6 +111,20 @@ pub async fn abort(
 ) -> Result<HttpResponse, Error> {
     sessions::abort(&app.engine, &session).await?;
     Ok(done_or_page(&app, wants, &session))
+}
+
+/// `POST /parts/{id}/stop`
+pub async fn stop_job(
+    app: Data<App>,
+    wants: Wants,
+    Owned(part): Owned<Part>,
+) -> Result<HttpResponse, Error> {
+    let session = part.session_id;
+    jobs::stop(&app.engine, part).await?;
+    Ok(match wants {
+        Wants::Fragment => HttpResponse::NoContent().finish(),
+        Wants::Page => see_other(&app, &format!("/sessions/{session}")),
+    })
 }
 
 /// `POST /sessions/{id}/retry`

@@ -159,6 +159,9 @@ async fn draw(painter: &mut Painter, event: &Event) -> anyhow::Result<Vec<Messag
             }
             Ok(Vec::new())
         }
+        Event::Output { part, text } => {
+            Ok(vec![Message::html(oob::text(&format!("said-{part}"), text))])
+        }
         Event::Withdrawn { part } => {
             painter.open.retain(|growth| growth.id != *part);
             Ok(vec![Message::html(oob::remove(&format!("part-{part}")))])

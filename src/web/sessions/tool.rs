@@ -7,7 +7,7 @@ use serde_json::Value;
 use super::{
     diffs,
     output::{self, BYTES, Found},
-    view::{Content, Term, TodoView, ToolView, Why},
+    view::{Content, Shown, Term, TodoView, ToolView, Why},
     words::{Moment, count, number, took},
 };
 use crate::domain::{
@@ -33,6 +33,8 @@ fn words(tool: &str) -> Words {
         "edit" => ("edit", "Edited", "Editing"),
         "write" => ("edit", "Wrote", "Writing"),
         "bash" => ("terminal", "Ran", "Running"),
+        "bash_output" => ("terminal", "Looked at job", "Looking at job"),
+        "bash_kill" => ("terminal", "Ended job", "Ending job"),
         "todo_write" => ("todo", "Updated the list", "Updating the list"),
         _ => ("terminal", "Called", "Calling"),
     };
@@ -68,13 +70,14 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
         ToolStatus::Running => {
             view.icon = "running";
             view.verb = words.running.to_owned();
-            view.since = call
-                .started_at_ms
-                .and_then(DateTime::from_timestamp_millis)
-                .map(|at| Moment::of(at).exact);
+            view.since = since(&call);
             view.why = None;
             if let Some(text) = call.metadata["not_covered"].as_str() {
                 view.notes.push(cut(text, BYTES).to_owned());
+            }
+            if call.tool == "bash" {
+                view.content = running(part, &call);
+                view.open = true;
             }
             return (status, view);
         }
@@ -139,16 +142,33 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
                 view.open = true;
                 view.chip = Some(format!("exit {code}"));
             }
+            if meta["job"]["state"] == "running" {
+                view.icon = "running";
+                view.verb = "Runs in the background".to_owned();
+                view.took = None;
+                view.since = since(&call);
+                view.open = true;
+                view.stoppable = true;
+                view.content = running(part, &call);
+                return ("running", view);
+            }
             view.notes = notes(meta);
-            let command = call.input["command"].as_str().unwrap_or(&call.title);
-            let text = if failed { view.error.take().unwrap_or_default() } else { call.output };
-            let command = cut(command, BYTES).to_owned();
+            if let Some(how) = meta["job"]["how"].as_str() {
+                view.verb = "Ran in the background".to_owned();
+                view.notes.push(how.to_owned());
+            }
+            let command = command(&call);
+            let text = match meta["said"].as_str() {
+                _ if failed => view.error.take().unwrap_or_default(),
+                Some(said) => said.to_owned(),
+                None => call.output,
+            };
             let mut shown = output::tail(part, text.trim_end());
             if let (true, Some(all)) = (meta["cut"] == true, meta["lines"].as_u64()) {
                 shown.of = Some(format!("The end of {} lines", number(all)));
                 shown.whole = Some(part.to_owned());
             }
-            view.content = Content::Term(Term { command, shown });
+            view.content = Content::Term(Term { command, shown, said: None });
         }
         "todo_write" => {
             let items = Vec::<TodoItem>::deserialize(&meta["todos"]).unwrap_or_default();
@@ -162,6 +182,22 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
         _ => view.content = output::content(part, &call.output),
     }
     (status, view)
+}
+
+/// A command that runs, with room for what it says.
+fn running(part: &str, call: &ToolCall) -> Content {
+    let said = Some(format!("said-{part}"));
+    Content::Term(Term { command: command(call), shown: Shown::default(), said })
+}
+
+fn command(call: &ToolCall) -> String {
+    cut(call.input["command"].as_str().unwrap_or(&call.title), BYTES).to_owned()
+}
+
+/// Since when it runs.
+fn since(call: &ToolCall) -> Option<String> {
+    let at = call.started_at_ms.and_then(DateTime::from_timestamp_millis)?;
+    Some(Moment::of(at).exact)
 }
 
 /// A list of what is to be done.
@@ -234,6 +270,9 @@ fn notes(meta: &Value) -> Vec<String> {
         names.take(20).collect::<Vec<_>>().join(", ")
     };
     let mut notes = Vec::new();
+    if let Some(why) = meta["unrecorded"].as_str() {
+        notes.push(format!("What it changed was not recorded, and undo does not cover it: {why}."));
+    }
     let lost = list("not_captured");
     if !lost.is_empty() {
         notes.push(format!("Cannot be undone: {lost}"));

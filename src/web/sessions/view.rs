@@ -107,6 +107,8 @@ pub struct ToolView {
     pub notes: Vec<String>,
     pub error: Option<String>,
     pub why: Option<Why>,
+    /// It goes on in the background, and can be stopped.
+    pub stoppable: bool,
 }
 
 impl ToolView {
@@ -140,6 +142,8 @@ pub struct Match {
 pub struct Term {
     pub command: String,
     pub shown: Shown,
+    /// What it says while it runs is shown in the element with this id.
+    pub said: Option<String>,
 }
 
 /// A text as far as a page shows it.

@@ -39,7 +39,8 @@ use crate::{
 /// Follows a session by server-sent events
 ///
 /// Each event has an `event` name and JSON `data`: `session`, `message`, `part`, `delta` (part,
-/// `at` in Unicode characters, text), `ask`, `todos`, `queue`, `retry`, `resync`. Those that are
+/// `at` in Unicode characters, text), `output` (part, the last lines of what its command has said
+/// so far, in place of what was told before), `ask`, `todos`, `queue`, `retry`, `resync`. Those that are
 /// stored changes have an `id`, which grows; `Last-Event-ID` resumes after it. Whoever connects is
 /// sent each open part with its text so far, then the deltas from exactly there.
 #[utoipa::path(
@@ -95,6 +96,9 @@ impl Teller {
             Event::Delta { part, message, at, text } => {
                 let delta = Delta { part_id: *part, message_id: *message, at: *at, text };
                 frame(None, "delta", &delta)
+            }
+            Event::Output { part, text } => {
+                frame(None, "output", &json!({ "part_id": part, "text": text }))
             }
             Event::Withdrawn { part } => {
                 frame(None, "part", &json!({ "id": part, "withdrawn": true }))

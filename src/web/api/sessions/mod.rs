@@ -37,6 +37,7 @@ use crate::{
     remove,
     prompts::send,
     prompts::abort,
+    prompts::stop_job,
     prompts::queue,
     prompts::edit,
     prompts::remove,

@@ -22,9 +22,12 @@ use crate::{
         ids::{AttachmentId, MessageId},
         session::Queued,
     },
-    engine::sessions::{self, Change, Prompt},
+    engine::{
+        jobs,
+        sessions::{self, Change, Prompt},
+    },
     store::{
-        entity::{message::Model as Message, session::Model as Session},
+        entity::{message::Model as Message, part::Model as Part, session::Model as Session},
         messages,
     },
 };
@@ -98,7 +101,17 @@ pub async fn send(
     json(StatusCode::ACCEPTED, &SentBody { message_id: sent.message.id, queued: sent.queued })
 }
 
-/// Stops what the agent does
+/// Stops the background command that a call started
+#[utoipa::path(
+    post, path = "/api/v1/parts/{id}/stop", tag = "sessions",
+    responses((status = 200, description = "It does not run any more", body = AbortedBody)),
+)]
+pub async fn stop_job(app: Data<App>, Owned(part): Owned<Part>) -> Result<HttpResponse, Error> {
+    let aborted = jobs::stop(&app.engine, part).await?;
+    json(StatusCode::OK, &AbortedBody { aborted })
+}
+
+/// Stops what the agent does, and what it has left running in the background
 #[utoipa::path(
     post, path = "/api/v1/sessions/{id}/abort", tag = "sessions",
     responses((status = 200, description = "It stands still", body = AbortedBody)),
