@@ -186,22 +186,32 @@ pub async fn change_password(
     old: String,
     new: String,
     by: &Actor,
-) -> Result<(), AccountError> {
+) -> Result<User, AccountError> {
+    let wrong = || AccountError::field("old", "That is not your password.");
     check_password(&new).map_err(|err| AccountError::field("new", err))?;
     let stored = Some(user.password_hash.clone());
     if app.passwords.verify(old, stored).await? == Verdict::Wrong {
-        return Err(AccountError::field("old", "That is not your password."));
+        return Err(wrong());
     }
     let hash = app.passwords.hash(new).await?;
     let now = app.clock.now();
-    let changed = users::update(&app.db, user.id, |user| {
-        (user.password_hash, user.updated_at) = (hash, now);
+    let mut is_still_old = false;
+    let changed = users::update(&app.db, user.id, |row| {
+        is_still_old = row.password_hash == user.password_hash;
+        if is_still_old {
+            (row.password_hash, row.updated_at) = (hash, now);
+        }
     });
-    changed.await?.map_err(refused)?;
+    let changed = changed.await?.map_err(refused)?;
+    if !is_still_old {
+        // Somebody changed it while it was looked at.
+        return Err(wrong());
+    }
     sign_ins::delete_of(&app.db, user.id).await?;
     app.engine.hub.rights_changed(user.id);
     let subject = ("user", user.id.to_string());
-    Ok(app.audit(by, "user.password_changed", subject, json!({})).await?)
+    app.audit(by, "user.password_changed", subject, json!({})).await?;
+    Ok(changed)
 }
 
 /// Ends all sign-ins of a person.

@@ -100,7 +100,7 @@ impl Fault {
     /// The same fault with what the other side said, without the key and bounded.
     pub fn quoting(mut self, words: &str, asked: &Asked<'_>) -> Self {
         let words = asked.key.map_or_else(|| words.to_owned(), |key| key.scrub(words));
-        let words = words.trim();
+        let words = words.trim().replace('\0', "\u{FFFD}");
         self.provider_message = (!words.is_empty())
             .then(|| words[..words.floor_char_boundary(Self::QUOTED)].to_owned());
         self

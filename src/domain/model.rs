@@ -2,7 +2,7 @@
 
 use serde_json::{Map, Value};
 
-use super::message::Tokens;
+use super::{message::Tokens, text::nul_in_json};
 
 pub use super::fault::{Answer, Asked, Fault, FaultKind, classify, retry_after};
 pub use super::provider::Kind;
@@ -100,6 +100,13 @@ pub fn parse_arguments(raw: &str) -> Result<Value, String> {
     }
     let mut values = serde_json::Deserializer::from_str(raw).into_iter::<Value>();
     let other = match values.next() {
+        Some(Ok(Value::Object(_))) if nul_in_json(raw.as_bytes()).is_some() => {
+            return Err(
+                "The arguments have a NUL character (\\u0000), which cannot be kept, so the \
+                        call was not run. Send them again without it."
+                    .to_owned(),
+            );
+        }
         Some(Ok(object @ Value::Object(_))) => return Ok(object),
         Some(Ok(Value::Null)) | None => return Ok(Value::Object(Map::new())),
         Some(Ok(other)) => other,
@@ -161,6 +168,13 @@ mod tests {
         assert!(parse_arguments("\"{}\"").unwrap_err().contains("a string"));
         assert!(parse_arguments("{path: 1}").unwrap_err().contains("no valid JSON"));
         assert!(parse_arguments(&"[".repeat(1_000)).is_err());
+    }
+
+    #[test]
+    fn a_nul_is_refused_and_what_only_looks_like_one_is_not() {
+        let err = parse_arguments(r#"{"content":"a\u0000b"}"#).unwrap_err();
+        assert!(err.contains("NUL"), "{err}");
+        assert!(parse_arguments(r#"{"content":"printf '\\u0000'"}"#).is_ok());
     }
 
     #[test]

@@ -84,6 +84,33 @@ pub fn is_crlf(content: &[u8]) -> bool {
     breaks.peek().is_some() && breaks.all(|at| at > 0 && content[at - 1] == b'\r')
 }
 
+/// Where JSON says that a text of it has a NUL, which is the one character that not every database
+/// keeps.
+pub fn nul_in_json(json: &[u8]) -> Option<usize> {
+    let mut at = 0;
+    // Backslashes are in texts alone. Each belongs to what follows, which may be another.
+    while let Some(next) = memchr::memchr(b'\\', json.get(at..)?) {
+        at += next;
+        if json[at + 1..].starts_with(b"u0000") {
+            return Some(at);
+        }
+        at += 2;
+    }
+    None
+}
+
+/// JSON with U+FFFD in place of each NUL of its texts.
+pub fn json_without_nul(json: &str) -> Cow<'_, str> {
+    let mut clean = String::new();
+    let mut rest = json;
+    while let Some(at) = nul_in_json(rest.as_bytes()) {
+        clean.push_str(&rest[..at]);
+        clean.push_str("\\ufffd");
+        rest = &rest[at + "\\u0000".len()..];
+    }
+    if clean.is_empty() { rest.into() } else { (clean + rest).into() }
+}
+
 /// At most `max` bytes of the text, cut between two characters.
 pub fn cut(text: &str, max: usize) -> &str {
     &text[..text.floor_char_boundary(max)]
@@ -145,6 +172,23 @@ pub fn counted(count: usize, noun: &str) -> String {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn a_nul_is_found_in_json_and_what_looks_like_one_is_not() {
+        for (json, clean) in [
+            (r#"{"a":"\u0000"}"#, r#"{"a":"\ufffd"}"#),
+            (r#"["\\\u0000","b\u0000\u0000"]"#, r#"["\\\ufffd","b\ufffd\ufffd"]"#),
+            (r#"["\"\u0000✓"]"#, r#"["\"\ufffd✓"]"#),
+            (r#"{"\u0000":1}"#, r#"{"\ufffd":1}"#),
+        ] {
+            assert!(nul_in_json(json.as_bytes()).is_some(), "{json}");
+            assert_eq!(json_without_nul(json), clean);
+        }
+        for json in [r#"{"a":"\\u0000"}"#, r#"["\\\\u0000"]"#, r#"["\u0001\n"]"#, "\\", "", "{}"] {
+            assert_eq!(nul_in_json(json.as_bytes()), None, "{json}");
+            assert_eq!(json_without_nul(json), json);
+        }
+    }
 
     #[test]
     fn latin_1_is_text_and_a_nul_byte_is_not() {

@@ -3,14 +3,17 @@
 use chrono::{DateTime, Utc};
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, DbErr, EntityTrait as _, IntoActiveModel as _,
-    PaginatorTrait as _, QueryFilter as _, QueryOrder as _,
+    PaginatorTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
 };
 
 use super::{
     Db, OwnedRow,
-    entity::sign_in::{self, Model as SignIn},
+    entity::{
+        sign_in::{self, Model as SignIn},
+        user::{self, Model as User},
+    },
 };
-use crate::domain::ids::UserId;
+use crate::domain::{ids::UserId, token};
 
 impl OwnedRow for SignIn {
     type Id = String;
@@ -28,9 +31,30 @@ pub async fn find(db: &Db, id: &str, now: DateTime<Utc>) -> Result<Option<SignIn
     sign_in::Entity::find_by_id(id).filter(sign_in::COLUMN.expires_at.gt(now)).one(db.read()).await
 }
 
+/// What a sign-in keeps of the password that was shown for it: enough to know whether the person
+/// still has that one.
+pub fn proof(user: &User) -> String {
+    token::hash(&user.password_hash)
+}
+
 /// Stores one, new or known, and forgets those that have expired.
-pub async fn save(db: &Db, sign_in: SignIn, now: DateTime<Utc>) -> Result<(), DbErr> {
+///
+/// Nothing is stored where the person has another password by now, is disabled or gone: showing a
+/// password takes a while, and what ends all sign-ins meanwhile means this one too.
+pub async fn save(
+    db: &Db,
+    sign_in: SignIn,
+    shown: Option<&str>,
+    now: DateTime<Utc>,
+) -> Result<(), DbErr> {
+    let Some(user) = sign_in.user_id else { return Ok(()) };
     let tx = db.begin().await?;
+    // Locked where there are many writers: who changes the person waits until this row can be seen.
+    let user = user::Entity::find_by_id(user).lock_shared().one(&tx).await?;
+    let user = user.filter(|user| user.disabled_at.is_none());
+    if user.is_none_or(|user| Some(proof(&user).as_str()) != shown) {
+        return Ok(());
+    }
     sign_in::Entity::delete_many().filter(sign_in::COLUMN.expires_at.lte(now)).exec(&tx).await?;
     sign_in::Entity::delete_by_id(&sign_in.id).exec(&tx).await?;
     sign_in.into_active_model().reset_all().insert(&tx).await?;

@@ -157,24 +157,27 @@ pub async fn delete(db: &Db, id: UserId) -> Result<Result<(), Refused>, DbErr> {
     Ok(Ok(()))
 }
 
-/// Notes a sign-in, with a new hash where the parameters of hashing have changed.
+/// Notes a sign-in, with a new hash where the parameters of hashing have changed. Returns the person
+/// with the hash of the password that they have shown.
 pub async fn signed_in(
     db: &Db,
     clock: &dyn Clock,
-    user: User,
+    mut user: User,
     rehashed: Option<String>,
-) -> Result<(), DbErr> {
+) -> Result<User, DbErr> {
     use sea_orm::sea_query::{Expr, ExprTrait as _};
     let mut update = user::Entity::update_many()
         .col_expr(user::Column::LastLoginAt, Expr::value(clock.now()))
         .filter(user::COLUMN.id.eq(user.id));
     if let Some(hash) = rehashed {
         // Not if the password was changed in the meantime.
-        let same = Expr::col(user::Column::PasswordHash).eq(user.password_hash);
+        let same = Expr::col(user::Column::PasswordHash).eq(&user.password_hash);
+        user.password_hash.clone_from(&hash);
         let hash = Expr::case(same, hash).finally(Expr::col(user::Column::PasswordHash));
         update = update.col_expr(user::Column::PasswordHash, hash.into());
     }
-    update.exec(db.write()).await.map(drop)
+    update.exec(db.write()).await?;
+    Ok(user)
 }
 
 /// A transaction that nobody else who adds, changes or removes people runs beside.

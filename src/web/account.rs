@@ -178,7 +178,7 @@ pub async fn change_password(
     let tries = Tries::of_person(&request, &user);
     tries.begin(&app).map_err(auth::too_many)?;
     match accounts::change_password(&app, &user, old, new, &by).await {
-        Ok(()) => {
+        Ok(user) => {
             tries.succeeded(&app);
             auth::begin(&app, &session, &request, &user)?;
             Ok(see_other(&app, "/account"))

@@ -19,7 +19,7 @@ use super::{
     guard::USER_KEY,
     page::{Frame, html, see_other},
     proxy,
-    sign_ins::{IP_KEY, MARK_KEY, USER_AGENT_KEY},
+    sign_ins::{IP_KEY, MARK_KEY, PROOF_KEY, USER_AGENT_KEY},
 };
 use crate::{
     app::App,
@@ -114,8 +114,8 @@ pub async fn sign_in(
         return refuse(refused, StatusCode::UNPROCESSABLE_ENTITY);
     };
     tries.succeeded(&app);
+    let user = users::signed_in(&app.db, app.clock.as_ref(), user, rehashed).await?;
     begin(&app, &session, &request, &user)?;
-    users::signed_in(&app.db, app.clock.as_ref(), user, rehashed).await?;
     Ok(see_other(&app, next.as_deref().unwrap_or("/")))
 }
 
@@ -125,7 +125,8 @@ pub async fn sign_out(app: Data<App>, session: Session) -> HttpResponse {
     see_other(&app, "/sign-in")
 }
 
-/// Signs this browser in, under a new key.
+/// Signs this browser in, under a new key. That counts for nothing where the person has another
+/// password by the time it is stored.
 pub(super) fn begin(
     app: &App,
     session: &Session,
@@ -136,6 +137,7 @@ pub(super) fn begin(
     session.clear();
     session.renew();
     keep(USER_KEY, user.id.to_string())?;
+    keep(PROOF_KEY, sign_ins::proof(user))?;
     keep(MARK_KEY, format!("{:032x}", app.entropy.bits()))?;
     if let Some(address) = proxy::address(request) {
         keep(IP_KEY, address.to_string())?;
@@ -174,7 +176,8 @@ impl Tries {
         if let Some(ip) = ip
             && sign_ins::known(&app.db, id, &ip.to_string(), now).await?
         {
-            key = format!("{key} at {ip}");
+            // Not at the end, where a login that somebody makes up could have it too.
+            key = format!("at {ip}, {key}");
         }
         Ok(Self { login: key, address: address_key(ip) })
     }

@@ -49,6 +49,8 @@ pub enum Error {
     TooLarge(String),
     #[error("{0}")]
     MediaType(String),
+    #[error("The body did not come in time. Send it again.")]
+    TooSlow,
     #[error("That address does not take {method}. It takes {allowed}.")]
     Method { method: String, allowed: String },
     /// A JSON body that does not have the form of what is taken, by the field where it shows.
@@ -108,6 +110,7 @@ impl ResponseError for Error {
             Self::Conflict(_) => StatusCode::CONFLICT,
             Self::TooLarge(_) => StatusCode::PAYLOAD_TOO_LARGE,
             Self::MediaType(_) => StatusCode::UNSUPPORTED_MEDIA_TYPE,
+            Self::TooSlow => StatusCode::REQUEST_TIMEOUT,
             Self::Method { .. } => StatusCode::METHOD_NOT_ALLOWED,
             Self::TooMany(_) => StatusCode::TOO_MANY_REQUESTS,
             Self::Unavailable(_) => StatusCode::SERVICE_UNAVAILABLE,

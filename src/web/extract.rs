@@ -2,15 +2,17 @@
 
 use std::future::{Ready, ready};
 
-use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, error::PayloadError};
-use bytes::BytesMut;
-use futures_util::{
-    StreamExt as _,
-    future::{FutureExt as _, LocalBoxFuture},
-};
+use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload};
+use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde::de::DeserializeOwned;
 
-use super::{error::Error, guard::Pass, page::Frame, proxy};
+use super::{
+    body::{self, BODY_MAX, read},
+    error::Error,
+    guard::Pass,
+    page::Frame,
+    proxy,
+};
 use crate::{app::Actor, domain::token::Scope, store::entity::user::Model as User};
 
 /// The signed-in person, on routes that are for signed-in people.
@@ -86,9 +88,6 @@ impl FromRequest for Frame {
     }
 }
 
-/// The longest form or JSON body, in bytes.
-pub const BODY_MAX: usize = 1 << 20;
-
 /// A posted form. One that cannot be read is the visitor's mistake, and is told like any other.
 pub struct Form<T>(pub T);
 
@@ -96,26 +95,31 @@ impl<T: DeserializeOwned + 'static> FromRequest for Form<T> {
     type Error = Error;
     type Future = LocalBoxFuture<'static, Result<Self, Error>>;
 
-    #[expect(clippy::disallowed_types, reason = "the one place that wraps it")]
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
-        use actix_web::error::UrlencodedError;
-        let form = actix_web::web::Form::<T>::from_request(request, payload);
+        let is_form =
+            request.content_type().trim().eq_ignore_ascii_case("application/x-www-form-urlencoded");
+        let fits = body::check_length(request.headers(), BODY_MAX);
+        let mut payload = payload.take();
         async move {
-            let err = match form.await {
-                Ok(form) => return Ok(Self(form.into_inner())),
-                Err(err) => err,
-            };
-            Err(match err.as_error::<UrlencodedError>() {
-                Some(UrlencodedError::Overflow { .. }) => too_large(BODY_MAX),
-                Some(UrlencodedError::Payload(PayloadError::Overflow)) => too_large(BODY_MAX),
-                Some(UrlencodedError::ContentType) => {
-                    Error::MediaType("Send this form as application/x-www-form-urlencoded.".into())
-                }
-                _ => Error::Invalid(format!("The form could not be read: {err}.")),
-            })
+            if !is_form {
+                let message = "Send this form as application/x-www-form-urlencoded.";
+                return Err(Error::MediaType(message.into()));
+            }
+            fits?;
+            let body = read(&mut payload, BODY_MAX).await?;
+            let text = std::str::from_utf8(&body).map_err(|_| {
+                Error::Invalid("The form could not be read: it is not UTF-8.".into())
+            })?;
+            form(text).map(Self)
         }
         .boxed_local()
     }
+}
+
+/// Reads a form from `a=1&b=2`.
+pub(super) fn form<T: DeserializeOwned>(text: &str) -> Result<T, Error> {
+    body::without_nul(url::form_urlencoded::parse(text.as_bytes()))?;
+    pairs(text).map_err(|err| Error::Invalid(format!("The form could not be read: {err}.")))
 }
 
 /// A JSON body of the API. One that does not fit is answered with the field where it shows.
@@ -127,13 +131,16 @@ impl<T: DeserializeOwned + 'static> FromRequest for Json<T> {
 
     fn from_request(request: &HttpRequest, payload: &mut Payload) -> Self::Future {
         let is_json = request.content_type().trim().eq_ignore_ascii_case("application/json");
+        let fits = body::check_length(request.headers(), BODY_MAX);
         let mut payload = payload.take();
         async move {
             if !is_json {
                 let message = "Send JSON, with Content-Type: application/json.";
                 return Err(Error::MediaType(message.into()));
             }
+            fits?;
             let body = read(&mut payload, BODY_MAX).await?;
+            body::json_without_nul(&body)?;
             let mut json = serde_json::Deserializer::from_slice(&body);
             let value = serde_path_to_error::deserialize(&mut json).map_err(misfit)?;
             let end = json.end();
@@ -161,23 +168,6 @@ impl<T: DeserializeOwned + Default + 'static> FromRequest for JsonOrNothing<T> {
         let json = Json::<T>::from_request(request, payload);
         async move { json.await.map(|Json(value)| Self(value)) }.boxed_local()
     }
-}
-
-/// Reads a body of at most so many bytes.
-pub(super) async fn read(payload: &mut Payload, at_most: usize) -> Result<BytesMut, Error> {
-    let mut body = BytesMut::new();
-    while let Some(chunk) = payload.next().await {
-        let chunk = match chunk {
-            Ok(chunk) => chunk,
-            Err(PayloadError::Overflow) => return Err(too_large(at_most)),
-            Err(err) => return Err(Error::Invalid(format!("The body could not be read: {err}."))),
-        };
-        if body.len() + chunk.len() > at_most {
-            return Err(too_large(at_most));
-        }
-        body.extend_from_slice(&chunk);
-    }
-    Ok(body)
 }
 
 /// Says where a body does not fit, as far as serde tells.
@@ -214,23 +204,28 @@ impl<T: DeserializeOwned + 'static> FromRequest for Query<T> {
     type Future = Ready<Result<Self, Error>>;
 
     fn from_request(request: &HttpRequest, _: &mut Payload) -> Self::Future {
-        let query = Self::read(request.query_string());
-        ready(match query {
-            Ok(query) => Ok(Self(query)),
-            Err(err) => Err(Error::Invalid(format!("The query could not be read: {err}."))),
-        })
+        let text = request.query_string();
+        // Nothing is called by a name with a NUL, and not every database can be asked for one.
+        if body::without_nul(url::form_urlencoded::parse(text.as_bytes())).is_err() {
+            return ready(Err(Error::NotFound));
+        }
+        let query = pairs(text);
+        ready(
+            query
+                .map(Self)
+                .map_err(|err| Error::Invalid(format!("The query could not be read: {err}."))),
+        )
     }
 }
 
-impl<T: DeserializeOwned> Query<T> {
-    /// Reads `a=1&b=2`.
-    pub(super) fn read(text: &str) -> Result<T, impl std::fmt::Display + use<T>> {
-        actix_web::web::Query::<T>::from_query(text).map(|query| query.into_inner())
+/// Reads `a=1&b=2`, or says why it cannot.
+fn pairs<T: DeserializeOwned>(text: &str) -> Result<T, String> {
+    use actix_web::error::QueryPayloadError;
+    match actix_web::web::Query::<T>::from_query(text) {
+        Ok(query) => Ok(query.into_inner()),
+        Err(QueryPayloadError::Deserialize(err)) => Err(err.to_string()),
+        Err(err) => Err(err.to_string()),
     }
-}
-
-fn too_large(at_most: usize) -> Error {
-    Error::TooLarge(format!("Keep it under {} KiB.", at_most / 1024))
 }
 
 /// Whether htmx asked, and will swap the answer into the page it is on.

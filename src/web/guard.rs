@@ -146,8 +146,8 @@ pub async fn set_up(
 /// that is not its own: somebody else's name may point here (DNS rebinding).
 ///
 /// Browsers say where a request comes from, so no form needs a token. A request with a token of
-/// the API is not a browser's doing. A request without either header comes from no browser, and
-/// so carries nobody's cookie.
+/// the API is not a browser's doing. A request that does not say comes from no browser, and so
+/// carries nobody's cookie.
 pub async fn same_site(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
@@ -266,7 +266,9 @@ fn bearer(request: &ServiceRequest) -> Option<&str> {
 }
 
 fn id<Id: std::str::FromStr>(request: &ServiceRequest) -> Result<Id, Error> {
-    let id = request.match_info().get("id").and_then(|id| id.parse().ok());
+    // Not every database can be asked for a text with a NUL.
+    let id = request.match_info().get("id").filter(|id| !id.contains('\0'));
+    let id = id.and_then(|id| id.parse().ok());
     id.ok_or(Error::NotFound)
 }
 
@@ -296,16 +298,24 @@ fn known_host(request: &ServiceRequest) -> Result<bool, Error> {
 
 /// Whether a browser, or something that is none, asks from a page of this site.
 fn came_from_here(request: &ServiceRequest) -> bool {
-    let text = |name: &str| request.headers().get(name).and_then(|value| value.to_str().ok());
-    match (text("sec-fetch-site"), text(header::ORIGIN.as_str())) {
-        (Some(site), _) => matches!(site, "same-origin" | "none"),
-        (None, Some(origin)) => {
-            let public = app(request).ok().and_then(|app| app.config.server.public_url.clone());
-            public.is_some_and(|url| url.origin().ascii_serialization() == origin)
-                || origin
-                    .split_once("://")
-                    .is_some_and(|(_, host)| host == proxy::host(request.request()))
-        }
-        (None, None) => true,
+    let header = |name: header::HeaderName| request.headers().get(name);
+    let site = header(header::HeaderName::from_static("sec-fetch-site"));
+    if let Some(site) = site.and_then(|site| site.to_str().ok()) {
+        return matches!(site, "same-origin" | "none");
     }
+    if let Some(origin) = header(header::ORIGIN) {
+        return origin.to_str().is_ok_and(|origin| is_here(request, origin));
+    }
+    // Browsers that are too old for either still say which page they were on.
+    header(header::REFERER).is_none_or(|page| {
+        let page = page.to_str().ok().and_then(|page| url::Url::parse(page).ok());
+        page.is_some_and(|page| is_here(request, &page.origin().ascii_serialization()))
+    })
+}
+
+/// Whether an origin is this site.
+fn is_here(request: &ServiceRequest, origin: &str) -> bool {
+    let public = app(request).ok().and_then(|app| app.config.server.public_url.clone());
+    public.is_some_and(|url| url.origin().ascii_serialization() == origin)
+        || origin.split_once("://").is_some_and(|(_, host)| host == proxy::host(request.request()))
 }

@@ -13,8 +13,8 @@ use futures_util::FutureExt as _;
 use sha2::{Digest as _, Sha256};
 
 use super::{
+    body::{BODY_MAX, check_length, read},
     error::Error,
-    extract::{BODY_MAX, read},
     token_hash,
 };
 use crate::{
@@ -83,6 +83,7 @@ async fn claim(request: &mut ServiceRequest) -> Result<Claimed, Error> {
     let user = request.extensions().get::<User>().cloned().context("no guard let anybody in")?;
 
     let most = if request.content_type().starts_with("multipart/") { UPLOAD_MAX } else { BODY_MAX };
+    check_length(request.headers(), most)?;
     let body = read(&mut request.take_payload(), most).await?.freeze();
     let mut hash = Sha256::new();
     hash.update(request.method().as_str());

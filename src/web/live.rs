@@ -50,6 +50,10 @@ pub fn follow(
         let user = pass.user();
         let mut last = after;
         let mut rights = app.engine.hub.rights();
+        // What changed between the door and here was told to nobody.
+        if !may_follow(&app, &pass, session).await {
+            return;
+        }
         let mut beat = tokio::time::interval_at(tokio::time::Instant::now() + BEAT, BEAT);
         'connected: loop {
             let mut watch = app.engine.hub.watch(session);

@@ -6,6 +6,7 @@ pub mod api;
 pub mod assets;
 pub mod attachments;
 mod auth;
+mod body;
 pub mod error;
 pub mod extract;
 pub mod files;
@@ -79,10 +80,10 @@ pub fn serve(listener: TcpListener, app: App, cookie_key: Key) -> std::io::Resul
             .add(("cross-origin-opener-policy", "same-origin"));
         actix_web::App::new()
             .app_data(Data::from(app.clone()))
-            .app_data(web::FormConfig::default().limit(extract::BODY_MAX))
             .wrap(Compress::default())
             .wrap(from_fn(error::render))
             .wrap(from_fn(guard::set_up))
+            .wrap(from_fn(body::plain))
             .wrap(from_fn(guard::same_site))
             .wrap(sign_ins)
             .wrap(from_fn(error::render))

@@ -107,7 +107,7 @@ pub async fn set_up(
         Err(AccountError::SetUp) => return Err(Error::NotFound),
         Err(err) => return Err(err.into()),
     };
+    let user = users::signed_in(&app.db, app.clock.as_ref(), user, None).await?;
     auth::begin(&app, &session, &request, &user)?;
-    users::signed_in(&app.db, app.clock.as_ref(), user, None).await?;
     Ok(see_other(&app, "/"))
 }

@@ -16,6 +16,8 @@ use crate::{
 /// Under which names a sign-in keeps where it came from.
 pub const IP_KEY: &str = "ip";
 pub const USER_AGENT_KEY: &str = "user_agent";
+/// Under which name it keeps what of the password was shown.
+pub const PROOF_KEY: &str = "proof";
 /// What tells a person's sign-ins apart for the one that looks at their list.
 pub const MARK_KEY: &str = "mark";
 
@@ -37,11 +39,7 @@ pub struct SignIns(pub Arc<App>);
 impl SignIns {
     fn row(&self, id: String, state: &SessionState) -> anyhow::Result<SignIn> {
         let now = self.0.clock.now();
-        let text = |key: &str| {
-            let value = state.get(key)?;
-            // actix-session keeps each value as JSON.
-            serde_json::from_str::<String>(value).ok()
-        };
+        let text = |key: &str| text(state, key);
         Ok(SignIn {
             id,
             user_id: text(USER_KEY).and_then(|id| id.parse().ok()),
@@ -52,6 +50,11 @@ impl SignIns {
             seen_at: now,
             expires_at: now + TimeDelta::days(self.0.config.accounts.idle_days),
         })
+    }
+
+    async fn keep(&self, row: SignIn, state: &SessionState) -> anyhow::Result<()> {
+        let shown = text(state, PROOF_KEY);
+        Ok(sign_ins::save(&self.0.db, row, shown.as_deref(), self.0.clock.now()).await?)
     }
 
     async fn find(&self, key: &SessionKey) -> anyhow::Result<Option<SignIn>> {
@@ -85,8 +88,8 @@ impl SessionStore for SignIns {
             let _ = write!(key, "{byte:02x}");
         }
         let row = self.row(token_hash(&key), &state).map_err(|err| SaveError::Other(hide(err)))?;
-        let saved = sign_ins::save(&self.0.db, row, self.0.clock.now()).await;
-        saved.map_err(|err| SaveError::Other(hide(err.into())))?;
+        let saved = self.keep(row, &state).await;
+        saved.map_err(|err| SaveError::Other(hide(err)))?;
         SessionKey::try_from(key).map_err(|err| SaveError::Other(err.into()))
     }
 
@@ -101,7 +104,7 @@ impl SessionStore for SignIns {
             // One that was taken away in the meantime is not brought back.
             let old = self.find(&key).await?.context("the sign-in has ended")?;
             row.created_at = old.created_at;
-            Ok(sign_ins::save(&self.0.db, row, self.0.clock.now()).await?)
+            self.keep(row, &state).await
         };
         update.await.map_err(|err| UpdateError::Other(hide(err)))?;
         Ok(key)
@@ -112,9 +115,23 @@ impl SessionStore for SignIns {
     }
 
     async fn delete(&self, key: &SessionKey) -> anyhow::Result<()> {
-        let deleted = sign_ins::delete(&self.0.db, &token_hash(key.as_ref())).await;
-        deleted.map_err(|err| hide(err.into()))
+        let end = async {
+            let id = token_hash(key.as_ref());
+            let found = sign_ins::find(&self.0.db, &id, self.0.clock.now()).await?;
+            sign_ins::delete(&self.0.db, &id).await?;
+            // What it follows ends with it.
+            if let Some(user) = found.and_then(|row| row.user_id) {
+                self.0.engine.hub.rights_changed(user);
+            }
+            anyhow::Ok(())
+        };
+        end.await.map_err(hide)
     }
+}
+
+/// A value of what actix-session keeps, each as JSON.
+fn text(state: &SessionState, key: &str) -> Option<String> {
+    serde_json::from_str(state.get(key)?).ok()
 }
 
 /// Logs what went wrong inside: the text of these errors is shown as it is.

@@ -5,15 +5,13 @@ use std::str;
 use actix_multipart::{Multipart, MultipartError};
 use actix_web::{FromRequest, HttpMessage as _, HttpRequest, dev::Payload, web::Data};
 use bytes::BytesMut;
-use futures_util::{
-    StreamExt as _,
-    future::{FutureExt as _, LocalBoxFuture},
-};
+use futures_util::future::{FutureExt as _, LocalBoxFuture};
 use serde::de::DeserializeOwned;
 
 use super::{
+    body::{BODY_MAX, Patience},
     error::Error,
-    extract::{BODY_MAX, Form, Query},
+    extract::{Form, form},
 };
 use crate::{app::App, engine::attachments::Incoming};
 
@@ -44,9 +42,7 @@ impl<T: DeserializeOwned + 'static> FromRequest for Posted<T> {
             let Pieces { fields, files } = pieces.await?;
             let mut query = url::form_urlencoded::Serializer::new(String::new());
             query.extend_pairs(fields);
-            let form = Query::read(&query.finish())
-                .map_err(|err| Error::Invalid(format!("The form could not be read: {err}.")))?;
-            Ok(Self { form, files })
+            Ok(Self { form: form(&query.finish())?, files })
         }
         .boxed_local()
     }
@@ -83,7 +79,8 @@ async fn read(app: &App, mut body: Multipart) -> Result<Pieces, Error> {
     let mut room = BODY_MAX;
     let mut file_room = limits.file_bytes().saturating_mul(TOGETHER);
     let mut count = 0;
-    while let Some(piece) = body.next().await {
+    let patience = Patience::new();
+    while let Some(piece) = patience.next(&mut body).await? {
         let mut piece = piece.map_err(|err| unreadable(err.into()))?;
         count += 1;
         if count > PIECES {
@@ -93,7 +90,7 @@ async fn read(app: &App, mut body: Multipart) -> Result<Pieces, Error> {
         let file = piece.content_disposition().and_then(|it| it.get_filename()).map(str::to_owned);
         let most = if file.is_some() { limits.file_bytes() } else { room };
         let mut content = BytesMut::new();
-        while let Some(chunk) = piece.next().await {
+        while let Some(chunk) = patience.next(&mut piece).await? {
             let chunk = chunk.map_err(|err| unreadable(err.into()))?;
             if file.is_some() && content.len() + chunk.len() > file_room {
                 let most = limits.file_mb.saturating_mul(TOGETHER);

@@ -13,7 +13,10 @@ use super::{
     heard::{Heard, Stop},
     sse::{Line, Lines, MAX_LINE},
 };
-use crate::domain::model::{Delta, Fault, Reply, Usage};
+use crate::domain::{
+    model::{Delta, Fault, Reply, Usage},
+    text::json_without_nul,
+};
 
 /// What one format says in a piece of a stream.
 pub(super) trait Format: Send {
@@ -217,10 +220,11 @@ const UNREAD: [&str; 9] = [
     "obfuscation",
 ];
 
-/// The value, read with replacement characters where the bytes are no UTF-8; of an object what is
-/// read of it.
+/// The value, read with replacement characters where the bytes are no UTF-8 and for NUL; of an object
+/// what is read of it.
 fn json(bytes: &[u8]) -> Option<Value> {
     let text = String::from_utf8_lossy(bytes);
+    let text = json_without_nul(&text);
     if text.trim_ascii_start().starts_with('{') {
         return serde_json::from_str::<Chunk>(&text).ok().map(|it| it.0);
     }

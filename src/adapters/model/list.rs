@@ -15,6 +15,7 @@ use super::{
 use crate::domain::{
     conversation::{Item, Request},
     model::{Fault, FaultKind},
+    text::json_without_nul,
 };
 
 /// The longest list that is read.
@@ -71,7 +72,8 @@ impl Models {
             read_up_to(response, MAX_LIST).await.map_err(|err| peer.network(err))
         };
         let body = timeout(LIST_WAIT, read).await.map_err(|_| peer.silent(LIST_WAIT))??;
-        Ok(serde_json::from_slice(&body).ok())
+        let body = std::str::from_utf8(&body).ok().map(json_without_nul);
+        Ok(body.and_then(|body| serde_json::from_str(&body).ok()))
     }
 
     /// Asks for what Ollama's list does not say. What cannot be learned stays unknown.

@@ -173,3 +173,31 @@ async fn half_a_call_is_not_run_whatever_the_reply_says_of_its_end() {
         assert!(told.contains("Split the work into smaller calls"), "{finish}: {told}");
     }
 }
+
+#[actix_web::test]
+async fn no_text_of_a_model_is_stored_with_a_nul() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    model.push(
+        Script::new()
+            .think("a\0b")
+            .say("c\0d")
+            .call("write", json!({"path": "new.txt", "content": "e\0f"})),
+    );
+    model.push(Script::text("Without it, then."));
+    app.prompt(alice, session, "Write it").await;
+    app.until(session, SessionStatus::Idle).await;
+    assert!(!stage.folder().join("new.txt").exists());
+    let call = stage.calls().await.remove(0);
+    assert_eq!(call.status, ToolStatus::Error);
+    assert!(call.error.unwrap().contains("NUL character"));
+    let stored: String = app
+        .messages(session)
+        .await
+        .into_iter()
+        .flat_map(|whole| whole.parts)
+        .map(|part| part.data.to_string())
+        .collect();
+    assert_eq!(forge::domain::text::nul_in_json(stored.as_bytes()), None, "{stored}");
+    assert!(stored.contains("a\u{fffd}b") && stored.contains("c\u{fffd}d"), "{stored}");
+}
