@@ -3,6 +3,7 @@
 mod cases;
 mod faults;
 mod forewarned;
+mod patches;
 mod places;
 mod removal;
 mod rules;
