@@ -18,7 +18,6 @@ use std::{
     path::{Path, PathBuf},
 };
 
-use pretty_assertions::assert_eq;
 use serde_json::{Value, json};
 
 use super::Project;
@@ -40,20 +39,31 @@ fn names(folder: &Path) -> Vec<String> {
 
 #[tokio::test]
 async fn every_case_comes_out_as_written_down() {
+    let mut wrong = Vec::new();
     let mut count = 0;
     for group in names(&scenarios()) {
         for case in names(&scenarios().join(&group)) {
-            check(&format!("{group}/{case}")).await;
+            wrong.extend(run(&format!("{group}/{case}")).await.err());
             count += 1;
         }
     }
+    assert!(wrong.is_empty(), "{}", wrong.join("\n\n"));
     assert!(count >= 60, "{count} cases");
 }
 
-/// Runs one case, named by its group and its folder.
+/// Runs one case, which must come out as written down.
 pub(super) async fn check(name: &str) {
+    if let Err(wrong) = run(name).await {
+        panic!("{wrong}");
+    }
+}
+
+/// Runs one case, named by its group and its folder, and says what came out otherwise.
+async fn run(name: &str) -> Result<(), String> {
     let case = scenarios().join(name);
-    let call: Value = serde_json::from_slice(&fs::read(case.join("call.json")).unwrap()).unwrap();
+    let call =
+        fs::read(case.join("call.json")).map_err(|err| format!("{name}: call.json: {err}"))?;
+    let call: Value = serde_json::from_slice(&call).map_err(|err| format!("{name}: {err}"))?;
     let project = Project::new();
     let mut input = call["input"].clone();
     if let Ok(patch) = fs::read_to_string(case.join("patch")) {
@@ -63,10 +73,7 @@ pub(super) async fn check(name: &str) {
     {
         fields.entry("path").or_insert("file".into());
     }
-    copy(&case.join("before"), &project.root);
-    for (link, target) in call["links"].as_object().into_iter().flatten() {
-        symlink(target.as_str().unwrap(), project.root.join(link)).unwrap();
-    }
+    lay_out(&case.join("before"), &project.root, &call);
     let before = tree(&project.root);
     for (path, mode) in modes(&call) {
         fs::set_permissions(project.root.join(path), fs::Permissions::from_mode(mode)).unwrap();
@@ -78,33 +85,54 @@ pub(super) async fn check(name: &str) {
     }
 
     let outcome = project.call(call["tool"].as_str().unwrap(), input).await;
+    let lines = |file: &str| fs::read_to_string(case.join(file)).ok();
+    let expected = match lines("error.txt") {
+        Some(expected) => {
+            let error = outcome.error.ok_or(format!("{name} did not fail: {}", outcome.output))?;
+            says(name, &error, &expected)?;
+            before
+        }
+        None => {
+            if let Some(error) = outcome.error {
+                return Err(format!("{name} failed: {error}"));
+            }
+            let inexact = call["inexact"].as_bool().unwrap_or(false);
+            let told = outcome.output.contains("white space");
+            if outcome.metadata["inexact"] != inexact || told != inexact {
+                return Err(format!("{name}: inexact is not {inexact}: {}", outcome.output));
+            }
+            says(name, &outcome.output, &lines("output.txt").unwrap_or_default())?;
+            let expected = Project::new();
+            lay_out(&case.join("after"), &expected.root, &call);
+            tree(&expected.root)
+        }
+    };
     let now = tree(&project.root);
-    if let Ok(expected) = fs::read_to_string(case.join("error.txt")) {
-        let error =
-            outcome.error.unwrap_or_else(|| panic!("{name} did not fail: {}", outcome.output));
-        for line in expected.lines() {
-            assert!(error.contains(line), "{name}: {line:?} is not in: {error}");
-        }
-        assert_eq!(now, before, "{name}: something was changed");
-        return;
+    if now != expected {
+        return Err(format!("{name}: there is\n{now:#?}\nand not\n{expected:#?}"));
     }
-    assert_eq!(outcome.error, None, "{name}");
-    let expected = Project::new();
-    copy(&case.join("after"), &expected.root);
-    for (link, target) in call["links"].as_object().into_iter().flatten() {
-        symlink(target.as_str().unwrap(), expected.root.join(link)).unwrap();
-    }
-    assert_eq!(now, tree(&expected.root), "{name}");
     for (path, mode) in modes(&call) {
-        if let Ok(meta) = fs::metadata(project.root.join(&path)) {
-            assert_eq!(meta.permissions().mode() & 0o7777, mode, "{name}: {path}");
+        let is =
+            fs::metadata(project.root.join(&path)).map(|meta| meta.permissions().mode() & 0o7777);
+        if is.as_ref().ok() != Some(&mode) {
+            return Err(format!("{name}: the mode of {path} is {is:?} and not {mode:o}"));
         }
     }
-    let inexact = call["inexact"].as_bool().unwrap_or(false);
-    assert_eq!(outcome.metadata["inexact"], inexact, "{name}");
-    assert_eq!(outcome.output.contains("white space"), inexact, "{name}: {}", outcome.output);
-    for line in fs::read_to_string(case.join("output.txt")).unwrap_or_default().lines() {
-        assert!(outcome.output.contains(line), "{name}: {line:?} is not in: {}", outcome.output);
+    Ok(())
+}
+
+fn says(name: &str, told: &str, expected: &str) -> Result<(), String> {
+    match expected.lines().find(|line| !told.contains(line)) {
+        Some(line) => Err(format!("{name}: {line:?} is not in: {told}")),
+        None => Ok(()),
+    }
+}
+
+/// The files of one side of a case, with its links.
+fn lay_out(side: &Path, root: &Path, call: &Value) {
+    copy(side, root);
+    for (link, target) in call["links"].as_object().into_iter().flatten() {
+        symlink(target.as_str().unwrap(), root.join(link)).unwrap();
     }
 }
 
