@@ -1,6 +1,6 @@
 //! The one gate that every tool call passes: what the rules say of what it is about.
 
-use std::sync::Arc;
+use std::{collections::HashSet, sync::Arc};
 
 use anyhow::Context as _;
 
@@ -112,9 +112,19 @@ impl Gatekeeper {
             }
         }
         let Some((_, mut judged)) = strictest else { return Judged::settled() };
+        if let [Subject::Path(_), _, ..] = subjects {
+            // Whoever is asked is asked about all of them.
+            let shown = subjects.iter().filter_map(|subject| match subject {
+                Subject::Path(target) => Some(target.shown()),
+                _ => None,
+            });
+            judged.subject = shown.collect::<Vec<_>>().join("\n");
+        }
         if judged.gate == Gate::Ask {
             judged.always = always.unwrap_or_default();
             judged.reasons = reasons;
+            let mut told = HashSet::new();
+            judged.always.retain(|it| told.insert((it.tool.clone(), it.pattern.clone())));
         }
         judged
     }

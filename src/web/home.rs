@@ -166,7 +166,8 @@ fn waiting(ask: &Ask, sessions: &[Session], projects: &HashMap<ProjectId, String
     let title = match question.as_ref().map(|question| question.tool.as_str()) {
         Some("bash") => "Run".to_owned(),
         Some("read") => "Read".to_owned(),
-        Some("edit") => "Edit".to_owned(),
+        Some("edit" | "multi_edit") => "Edit".to_owned(),
+        Some("apply_patch") => "Patch".to_owned(),
         Some("write") => "Write".to_owned(),
         Some(tool) => format!("Use {tool} on"),
         None => "Asks for your permission".to_owned(),

@@ -5,6 +5,7 @@ mod faults;
 mod forewarned;
 mod jobs;
 mod limits;
+mod patches;
 mod places;
 mod removal;
 mod rules;

@@ -2,7 +2,10 @@
 
 use std::{collections::HashMap, ops::Range};
 
-use super::loose::{hash, indent_len, is_blank, lines_of, ranges, words};
+use super::{
+    indent::indent_len,
+    loose::{hash, is_blank, lines_of, ranges, words},
+};
 use crate::domain::text;
 
 /// How many lines of the file are shown.
@@ -12,11 +15,29 @@ const WIDE: usize = 160;
 /// Lines of a file after the first so many are not compared.
 const COMPARED: usize = 50_000;
 
-pub(super) fn not_found(flat: &[u8], needle: &str, replacement: &str) -> String {
-    let mut message = "old_string is not in the file, so nothing was changed.".to_owned();
+/// What a tool calls the text that it looks for, and the one that is to stand there.
+pub(super) struct Names {
+    /// `old_string is`
+    pub old_is: &'static str,
+    pub old: &'static str,
+    /// `new_string is`
+    pub new_is: &'static str,
+}
+
+pub(super) const OF_EDIT: Names =
+    Names { old_is: "old_string is", old: "old_string", new_is: "new_string is" };
+pub(super) const OF_CHUNK: Names = Names {
+    old_is: "its old lines are",
+    old: "context and old lines",
+    new_is: "What it makes of them is",
+};
+
+pub(super) fn not_found(flat: &[u8], needle: &str, replacement: &str, names: &Names) -> String {
+    let mut message = format!("{} not in the file, so nothing was changed.", names.old_is);
     if let Some(line) = already_there(flat, replacement) {
         message.push_str(&format!(
-            " new_string is already there, at line {line}: this change may have been made before."
+            " {} already there, at line {line}: this change may have been made before.",
+            names.new_is
         ));
     }
     if is_numbered(needle) {
@@ -43,7 +64,7 @@ pub(super) fn not_found(flat: &[u8], needle: &str, replacement: &str) -> String 
     if closest.len() > SHOWN {
         message.push_str(&format!("  and {} more\n", text::counted(closest.len() - SHOWN, "line")));
     }
-    message.push_str("Give old_string exactly as the file reads.");
+    message.push_str(&format!("Give {} exactly as the file reads.", names.old));
     message
 }
 

@@ -5,14 +5,16 @@
 //! there. So the new text can be brought to the file's own indentation.
 
 use std::{
-    collections::BTreeMap,
     hash::{DefaultHasher, Hash, Hasher},
     ops::Range,
 };
 
 use similar::{Algorithm, DiffOp, capture_diff_slices};
 
-use super::flat::Flat;
+use super::{
+    flat::Flat,
+    indent::{Depths, Unit, Units, is_space},
+};
 
 /// More lines than this are never searched for loosely.
 const LONGEST: usize = 500;
@@ -28,8 +30,7 @@ pub(super) enum Found {
 pub(super) struct Block {
     /// The lines in the flat bytes, without their newlines.
     lines: Vec<Range<usize>>,
-    /// The indentation in the file for each width of indentation in the text searched for.
-    indents: BTreeMap<usize, Vec<u8>>,
+    indents: Depths,
     unit: Unit,
 }
 
@@ -49,7 +50,7 @@ pub(super) fn find(flat: &Flat, needle: &str) -> Found {
         }
         let pairs = || wanted.iter().enumerate().map(|(at, wanted)| (*wanted, line(start + at)));
         if pairs().all(|(a, b)| words(a).eq(words(b)))
-            && let Some(indents) = indents(pairs())
+            && let Some(indents) = Depths::of(pairs())
         {
             found.push((start, indents));
         }
@@ -94,6 +95,7 @@ impl Block {
             [end_of(0), last_end].into_iter().find(|end| !end.is_empty()).unwrap_or(b"\n");
         let place = start..origin(last).end + last_end.len();
         let given = Unit::of(old.iter().chain(&new).map(|line| line.as_bytes()));
+        let units = Units { given, file: self.unit };
 
         let mut lines: Vec<(Vec<u8>, &[u8])> = Vec::new();
         for op in capture_diff_slices(Algorithm::Myers, &old, &new) {
@@ -102,7 +104,9 @@ impl Block {
                 lines.extend(kept.map(|at| (body[origin(at)].to_vec(), end_of(at))));
             } else {
                 let added = new[op.new_range()].iter();
-                lines.extend(added.map(|line| (self.indented(line.as_bytes(), given), usual_end)));
+                lines.extend(
+                    added.map(|line| (self.indents.apply(line.as_bytes(), units), usual_end)),
+                );
             }
         }
         let mut bytes = Vec::new();
@@ -117,104 +121,6 @@ impl Block {
         }
         (place, bytes)
     }
-
-    /// A line of the new text at the depth and in the unit of the file.
-    fn indented(&self, line: &[u8], given: Unit) -> Vec<u8> {
-        let (indent, rest) = line.split_at(indent_len(line));
-        if rest.is_empty() {
-            return Vec::new();
-        }
-        let width = width(indent);
-        let nearest =
-            self.indents.range(..=width).next_back().or_else(|| self.indents.iter().next());
-        let Some((known, there)) = nearest else { return line.to_vec() };
-        let mut result = there.clone();
-        match width.checked_sub(*known) {
-            Some(deeper) => {
-                (0..deeper / given.width()).for_each(|_| self.unit.push_to(&mut result));
-                result.resize(result.len() + deeper % given.width(), b' ');
-            }
-            None => {
-                let levels = (known - width).div_ceil(given.width());
-                result.truncate(result.len().saturating_sub(levels * self.unit.bytes()));
-            }
-        }
-        result.extend_from_slice(rest);
-        result
-    }
-}
-
-/// One level of indentation.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Unit {
-    Tab,
-    Spaces(usize),
-}
-
-/// The columns of a tab where tabs and spaces meet.
-const TAB: usize = 4;
-
-impl Unit {
-    /// What most lines are indented with, and by how much they differ from the line above.
-    fn of<'a>(lines: impl Iterator<Item = &'a [u8]>) -> Self {
-        let (mut tabs, mut spaces, mut last) = (0usize, 0usize, 0usize);
-        let mut steps: BTreeMap<usize, usize> = BTreeMap::new();
-        for line in lines.filter(|line| !is_blank(line)) {
-            match line[0] {
-                b'\t' => tabs += 1,
-                b' ' => spaces += 1,
-                _ => {}
-            }
-            let width = width(&line[..indent_len(line)]);
-            let step = width.abs_diff(last);
-            if step > 1 && step <= 8 {
-                *steps.entry(step).or_default() += 1;
-            }
-            last = width;
-        }
-        if tabs > 0 && tabs >= spaces {
-            return Self::Tab;
-        }
-        let usual = steps.iter().max_by_key(|(step, count)| (**count, std::cmp::Reverse(**step)));
-        Self::Spaces(usual.map_or(TAB, |(step, _)| *step))
-    }
-
-    fn width(self) -> usize {
-        match self {
-            Self::Tab => TAB,
-            Self::Spaces(count) => count,
-        }
-    }
-
-    fn bytes(self) -> usize {
-        match self {
-            Self::Tab => 1,
-            Self::Spaces(count) => count,
-        }
-    }
-
-    fn push_to(self, indent: &mut Vec<u8>) {
-        match self {
-            Self::Tab => indent.push(b'\t'),
-            Self::Spaces(count) => indent.resize(indent.len() + count, b' '),
-        }
-    }
-}
-
-/// The file's indentation for each width in the text, if depth grows alike in both.
-fn indents<'a>(
-    pairs: impl Iterator<Item = (&'a [u8], &'a [u8])>,
-) -> Option<BTreeMap<usize, Vec<u8>>> {
-    let mut indents: BTreeMap<usize, Vec<u8>> = BTreeMap::new();
-    for (wanted, there) in pairs.filter(|(wanted, _)| !is_blank(wanted)) {
-        let there = &there[..indent_len(there)];
-        let known =
-            indents.entry(width(&wanted[..indent_len(wanted)])).or_insert_with(|| there.to_vec());
-        if width(known) != width(there) {
-            return None;
-        }
-    }
-    indents.values().map(|indent| width(indent)).is_sorted_by(|a, b| a < b).then_some(indents)
 }
 
 /// The lines of a text, without the empty one after a final newline.
@@ -246,16 +152,4 @@ pub(super) fn hash(line: &[u8]) -> u64 {
 
 pub(super) fn is_blank(line: &[u8]) -> bool {
     line.iter().all(|byte| is_space(*byte))
-}
-
-pub(super) fn indent_len(line: &[u8]) -> usize {
-    line.iter().take_while(|byte| is_space(**byte)).count()
-}
-
-fn width(indent: &[u8]) -> usize {
-    indent.iter().map(|byte| if *byte == b'\t' { TAB } else { 1 }).sum()
-}
-
-fn is_space(byte: u8) -> bool {
-    byte == b' ' || byte == b'\t'
 }

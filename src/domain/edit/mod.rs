@@ -6,13 +6,17 @@
 
 mod flat;
 mod hint;
+mod indent;
 mod loose;
+pub mod patch;
+mod several;
 
 use std::{borrow::Cow, ops::Range};
 
 use memchr::memmem;
 
 use self::flat::Flat;
+pub use self::several::{AllEdited, Change, SomeFailed, apply_all};
 use super::text;
 
 /// Whether every place that matches is replaced, or the only one.
@@ -109,7 +113,8 @@ pub fn apply(content: &[u8], old: &str, new: &str, all: ReplaceAll) -> Result<Ed
             }
         }
         loose::Found::None => {
-            Err(EditError::NotFound(hint::not_found(flat.bytes(), &needle, &replacement)))
+            let hint = hint::not_found(flat.bytes(), &needle, &replacement, &hint::OF_EDIT);
+            Err(EditError::NotFound(hint))
         }
         loose::Found::Many(lines) => Err(EditError::NotFound(format!(
             "old_string is not in the file exactly, and with other white space it matches {} places (at lines {}). \

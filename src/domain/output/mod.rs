@@ -238,17 +238,17 @@ mod tests {
     }
 
     #[test]
-    fn a_character_whose_bytes_came_apart_is_one_character() {
+    fn case_23_a_character_whose_bytes_came_apart_is_one_character() {
         assert_eq!(transcript(&[b"\xf0\x9f", b"\x98\x80\n"]).text(None), "😀");
     }
 
     #[test]
-    fn bytes_that_are_no_text_are_shown_as_such() {
+    fn case_24_bytes_that_are_no_text_are_shown_as_such() {
         assert_eq!(transcript(&[b"\xff\xfe\n\0"]).text(None), "\u{fffd}\u{fffd}");
     }
 
     #[test]
-    fn progress_that_came_in_pieces_is_its_last_state() {
+    fn case_25_progress_that_came_in_pieces_is_its_last_state() {
         assert_eq!(transcript(&[b"10%\r2", b"0%\r100", b"%\n"]).text(None), "100%");
     }
 
@@ -263,7 +263,7 @@ mod tests {
     }
 
     #[test]
-    fn one_long_line_is_cut_between_characters() {
+    fn case_22_one_long_line_is_cut_between_characters() {
         let text = transcript(&["✓".repeat(40_000).as_bytes()]).text(None);
         assert!(text.len() <= (50 << 10) + 100, "{}", text.len());
         assert!(!text.contains('\u{fffd}'));

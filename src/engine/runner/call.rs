@@ -452,10 +452,13 @@ fn title_of(tool: &str, input: &Value, subjects: &[Subject]) -> String {
             None => command,
         }),
         "todo_write" => None,
-        _ => subjects.iter().find_map(|subject| match subject {
-            Subject::Path(target) => Some(target.shown()),
-            _ => None,
-        }),
+        _ => {
+            let paths = subjects.iter().filter_map(|subject| match subject {
+                Subject::Path(target) => Some(target),
+                _ => None,
+            });
+            Some(tools::apply_patch::title(paths))
+        }
     };
     crate::domain::text::cut(&title.unwrap_or_default(), 300).to_owned()
 }

@@ -154,12 +154,7 @@ impl Snapshots {
         use std::os::unix::ffi::OsStringExt as _;
         let real =
             |record: &Record| root.join(std::ffi::OsString::from_vec(path::decode(&record.path)));
-        let paths: BTreeSet<PathBuf> = records.iter().map(real).collect();
-        let mut held = Vec::with_capacity(paths.len());
-        for path in paths {
-            held.push(self.parts.files.lock(&path).await);
-        }
-        held
+        self.parts.files.lock_all(records.iter().map(real)).await
     }
 
     /// Marks messages as undone, or as not, and stores which files the session has changed then.

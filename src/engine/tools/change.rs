@@ -1,4 +1,4 @@
-//! Changing a file, as edit and write do it: under its lock, only where the session knows its
+//! Changing a file, as edit, multi_edit and write do it: under its lock, only where the session knows its
 //! content, with the earlier content recorded, and replaced whole.
 
 use std::{
@@ -11,10 +11,13 @@ use super::{
     disk::{Base, Loaded, Trouble, passes},
     files::{Stamp, stamp},
 };
-use crate::domain::diff::{self, Bounds, Diff};
+use crate::domain::{
+    diff::{self, Bounds, Diff},
+    text::{self, Kind},
+};
 
 /// Larger files are left to commands.
-const LARGEST: u64 = 16 << 20;
+pub(super) const LARGEST: u64 = 16 << 20;
 /// How long the smallest difference is looked for.
 const COMPARING: Duration = Duration::from_millis(100);
 
@@ -47,13 +50,7 @@ pub(super) async fn change(
     target: &Target,
     make: impl FnOnce(Option<&[u8]>) -> Result<Made, String> + Send + 'static,
 ) -> Result<Changed, String> {
-    let way = target.inside.as_deref().map_or(target.real.as_path(), Path::new);
-    if passes(way, ".git") {
-        return Err(format!(
-            "{} belongs to Git itself. Use git commands to change it.",
-            target.shown()
-        ));
-    }
+    spare_git(target)?;
     let held = context.files.lock(&target.real).await;
     let seen = context.files.seen(context.session, &target.real);
     let (root, aim) = (context.root.to_owned(), target.clone());
@@ -76,6 +73,45 @@ pub(super) async fn change(
         Ok(changed)
     })
     .await
+}
+
+/// Git's own files are changed by git alone.
+pub(super) fn spare_git(target: &Target) -> Result<(), String> {
+    let way = target.inside.as_deref().map_or(target.real.as_path(), Path::new);
+    match passes(way, ".git") {
+        true => {
+            Err(format!("{} belongs to Git itself. Use git commands to change it.", target.shown()))
+        }
+        false => Ok(()),
+    }
+}
+
+/// A session changes only what it has seen, as it is now: its content counts, not its time.
+pub(super) fn must_be_known(
+    target: &Target,
+    content: &[u8],
+    seen: Option<Stamp>,
+) -> Result<(), String> {
+    let path = target.shown();
+    match seen {
+        Some(seen) if seen == stamp(content) => Ok(()),
+        Some(_) => Err(format!(
+            "{path} has changed since it was read. Read it again, then repeat the change."
+        )),
+        None => Err(match text::kind(content) {
+            Kind::Binary(what) => {
+                format!("{path} is {what}, which was not and cannot be read. Use a command.")
+            }
+            Kind::Text | Kind::Utf16(_) => format!(
+                "{path} was not read in this session. Read it first, so that nothing unknown is overwritten."
+            ),
+        }),
+    }
+}
+
+/// When to stop looking for the smallest difference.
+pub(super) fn soon() -> Instant {
+    Instant::now() + COMPARING
 }
 
 struct Prepared {
@@ -101,25 +137,11 @@ impl Prepared {
             Err(trouble) => return Err(told(trouble)),
         };
         if let Some(before) = &before {
-            match seen {
-                None => {
-                    return Err(format!(
-                        "{} was not read in this session. Read it first, so that nothing unknown is overwritten.",
-                        target.shown()
-                    ));
-                }
-                Some(seen) if seen != stamp(&before.bytes) => {
-                    return Err(format!(
-                        "{} has changed since it was read. Read it again, then repeat the change.",
-                        target.shown()
-                    ));
-                }
-                Some(_) => {}
-            }
+            must_be_known(&target, &before.bytes, seen)?;
         }
         let old = before.as_ref().map(|before| before.bytes.as_slice());
         let made = make(old)?;
-        let bounds = Bounds { deadline: Some(Instant::now() + COMPARING), ..Bounds::default() };
+        let bounds = Bounds { deadline: Some(soon()), ..Bounds::default() };
         let diff = diff::lines(old.unwrap_or_default(), &made.content, bounds);
         let changed = Changed { made, diff, created: before.is_none() };
         Ok(Self { base, way, target, before, changed })

@@ -22,13 +22,9 @@ pub async fn run(context: &FileContext<'_>, input: Value) -> Outcome {
         Err(error) => return Outcome::failed(input.path, error),
     };
     let title = target.shown();
-    let (path, all) =
-        (title.clone(), if input.replace_all { ReplaceAll::Yes } else { ReplaceAll::No });
+    let (path, all) = (title.clone(), replace_all(input.replace_all));
     let changed = change(context, &target, move |before| {
-        let before = before.ok_or_else(|| format!("{path} does not exist. Use write to create it."))?;
-        if let Kind::Utf16(_) = text::kind(before) {
-            return Err(format!("{path} is UTF-16, which edit cannot change. Use a command, such as iconv."));
-        }
+        let before = must_be_text(&path, before, "edit")?;
         let edited = apply(before, &input.old_string, &input.new_string, all)
             .map_err(|err| format!("{path} was not changed: {err}"))?;
         let note = match edited.inexact {
@@ -50,4 +46,24 @@ pub async fn run(context: &FileContext<'_>, input: Value) -> Outcome {
         (output, metadata)
     });
     Outcome::of(title, result)
+}
+
+pub(super) fn replace_all(given: bool) -> ReplaceAll {
+    if given { ReplaceAll::Yes } else { ReplaceAll::No }
+}
+
+/// The content of a file in which text can be replaced.
+pub(super) fn must_be_text<'a>(
+    path: &str,
+    content: Option<&'a [u8]>,
+    tool: &str,
+) -> Result<&'a [u8], String> {
+    let content =
+        content.ok_or_else(|| format!("{path} does not exist. Use write to create it."))?;
+    match text::kind(content) {
+        Kind::Utf16(_) => Err(format!(
+            "{path} is UTF-16, which {tool} cannot change. Use a command, such as iconv."
+        )),
+        Kind::Text | Kind::Binary(_) => Ok(content),
+    }
 }

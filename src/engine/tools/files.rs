@@ -1,7 +1,7 @@
 //! What all sessions share about files: one lock per file, and what each session has seen of it.
 
 use std::{
-    collections::HashMap,
+    collections::{BTreeSet, HashMap},
     path::{Path, PathBuf},
     sync::{Arc, Mutex, MutexGuard, PoisonError, Weak},
 };
@@ -73,6 +73,16 @@ impl Files {
     pub async fn lock(&self, real: &Path) -> Held {
         let lock = whole(&self.0.locks).of(real);
         lock.lock_owned().await
+    }
+
+    /// Waits for several files, in an order that all keep to: so no two wait for each other.
+    pub async fn lock_all(&self, reals: impl IntoIterator<Item = PathBuf>) -> Vec<Held> {
+        let sorted: BTreeSet<PathBuf> = reals.into_iter().collect();
+        let mut held = Vec::with_capacity(sorted.len());
+        for real in sorted {
+            held.push(self.lock(&real).await);
+        }
+        held
     }
 
     /// The file's content when the session last read or wrote it.

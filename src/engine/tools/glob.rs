@@ -8,7 +8,7 @@ use serde_json::{Value, json};
 use super::{
     FileContext, Outcome, blocking, folder,
     input::{self, parse},
-    walk::{Place, Stop},
+    walk::{Place, Stop, warnings},
 };
 use crate::domain::text;
 
@@ -79,11 +79,19 @@ fn found(place: &Place, pattern: &Pattern) -> Result<(String, Value), String> {
     let root = place.path();
     let mut paths: Vec<PathBuf> = Vec::new();
     let mut cut_short = false;
-    for entry in place.walker().build().flatten() {
+    let mut unread = Vec::new();
+    for entry in place.walker().build() {
         if place.is_over() {
             cut_short = true;
             break;
         }
+        let entry = match entry {
+            Ok(entry) => entry,
+            Err(err) => {
+                unread.push(place.warning(&err));
+                continue;
+            }
+        };
         let is_folder = entry.file_type().is_some_and(|kind| kind.is_dir());
         if !is_folder && entry.path().strip_prefix(&root).is_ok_and(|path| pattern.covers(path)) {
             paths.push(place.name(entry.path()).to_owned());
@@ -109,6 +117,7 @@ fn found(place: &Place, pattern: &Pattern) -> Result<(String, Value), String> {
             paths.len()
         ));
     }
+    warnings(&mut output, &unread, "searched");
     if cut_short {
         output.push_str("(The search took too long and was stopped; there may be more.)\n");
     }

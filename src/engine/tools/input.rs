@@ -14,6 +14,10 @@ use crate::domain::text;
 pub const LARGEST_CONTENT: usize = 2_000_000;
 /// The largest text of any other field.
 const LARGEST_TEXT: usize = 256 << 10;
+/// All texts of one call together.
+const LARGEST_INPUT: usize = 4_000_000;
+/// The longest list in a call.
+const LONGEST_LIST: usize = 200;
 /// The longest path or pattern.
 const LONGEST_PATH: usize = 4_096;
 
@@ -41,6 +45,28 @@ pub struct Edit {
     pub new_string: String,
     #[serde(default)]
     pub replace_all: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct MultiEdit {
+    pub path: String,
+    pub edits: Vec<OneEdit>,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OneEdit {
+    pub old_string: String,
+    pub new_string: String,
+    #[serde(default)]
+    pub replace_all: bool,
+}
+
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ApplyPatch {
+    pub patch: String,
 }
 
 #[derive(Debug, Deserialize)]
@@ -146,6 +172,25 @@ pub(super) fn edit() -> Value {
     )
 }
 
+pub(super) fn multi_edit() -> Value {
+    let edit = object(
+        &["old_string", "new_string"],
+        json!({
+            "old_string": {"type": "string"},
+            "new_string": {"type": "string"},
+            "replace_all": {"type": "boolean"},
+        }),
+    );
+    object(
+        &["path", "edits"],
+        json!({"path": {"type": "string"}, "edits": {"type": "array", "items": edit}}),
+    )
+}
+
+pub(super) fn apply_patch() -> Value {
+    object(&["patch"], json!({"patch": {"type": "string"}}))
+}
+
 pub(super) fn list() -> Value {
     object(&[], json!({"path": {"type": "string"}}))
 }
@@ -223,19 +268,44 @@ pub fn parse<T: DeserializeOwned>(tool: &str, mut input: Value) -> Result<T, Str
         _ => {}
     }
     check(&(spec.schema)(), &mut input, "The input")?;
+    let mut all = 0;
     for (name, value) in input.as_object().into_iter().flatten() {
-        let most = match name.as_str() {
-            "content" => LARGEST_CONTENT,
-            "path" | "pattern" | "glob" | "workdir" => LONGEST_PATH,
-            _ => LARGEST_TEXT,
-        };
-        if let Some(text) = value.as_str().filter(|text| text.len() > most) {
-            let (is, may) = (text::size(text.len() as u64), text::size(most as u64));
-            return Err(format!("{name} is too long: {is}, and at most {may} are taken."));
-        }
+        bound(name, value, &mut all)?;
+    }
+    if all > LARGEST_INPUT {
+        let may = text::size(LARGEST_INPUT as u64);
+        return Err(format!("The input is too long: at most {may} are taken at once."));
     }
     serde_json::from_value(input)
         .map_err(|err| format!("The input of {tool} cannot be read: {err}."))
+}
+
+/// Holds a value, and what is in it, to its size; `all` grows by it.
+fn bound(name: &str, value: &Value, all: &mut usize) -> Result<(), String> {
+    let most = match name {
+        "content" | "patch" => LARGEST_CONTENT,
+        "path" | "pattern" | "glob" | "workdir" => LONGEST_PATH,
+        _ => LARGEST_TEXT,
+    };
+    match value {
+        Value::String(text) if text.len() > most => {
+            let (is, may) = (text::size(text.len() as u64), text::size(most as u64));
+            Err(format!("{name} is too long: {is}, and at most {may} are taken."))
+        }
+        Value::String(text) => {
+            *all += text.len();
+            Ok(())
+        }
+        Value::Array(items) if items.len() > LONGEST_LIST => Err(format!(
+            "{name} is too long: {} entries, and at most {LONGEST_LIST} are taken.",
+            items.len()
+        )),
+        Value::Array(items) => items.iter().try_for_each(|item| bound(name, item, all)),
+        Value::Object(fields) => {
+            fields.iter().try_for_each(|(field, value)| bound(field, value, all))
+        }
+        _ => Ok(()),
+    }
 }
 
 #[cfg(test)]

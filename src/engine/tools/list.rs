@@ -7,7 +7,7 @@ use serde_json::{Value, json};
 use super::{
     FileContext, Outcome, blocking, folder,
     input::{self, parse},
-    walk::{Place, Stop},
+    walk::{Place, Stop, warnings},
 };
 use crate::domain::text;
 
@@ -47,16 +47,17 @@ struct Entry {
 fn tree(place: &Place) -> Result<(String, Value), String> {
     place.must_be_folder()?;
     // Level by level, so that a deep folder does not push out its neighbours.
-    let (mut entries, mut more) = level(place, 1, SCANNED);
+    let Level { mut entries, mut more, mut unread } = level(place, 1, SCANNED);
     let all = entries.len();
     let mut depth = 1;
     while !more && entries.len() <= ENTRIES && depth < DEPTH {
-        let (deeper, too_many) = level(place, depth + 1, ENTRIES);
-        if too_many || deeper.len() == entries.len() {
-            more |= too_many;
+        let deeper = level(place, depth + 1, ENTRIES);
+        if deeper.more || deeper.entries.len() == entries.len() {
+            more |= deeper.more;
+            unread = deeper.unread;
             break;
         }
-        entries = deeper;
+        (entries, unread) = (deeper.entries, deeper.unread);
         depth += 1;
     }
     let mut output = String::new();
@@ -81,6 +82,7 @@ fn tree(place: &Place) -> Result<(String, Value), String> {
         )),
         () => {}
     }
+    warnings(&mut output, &unread, "looked into");
     let shown: Vec<String> = entries
         .iter()
         .take(ENTRIES)
@@ -92,15 +94,32 @@ fn tree(place: &Place) -> Result<(String, Value), String> {
     Ok((output, json!({"count": entries.len(), "entries": shown, "more": more || all > ENTRIES})))
 }
 
-/// All entries down to a depth, in order, and whether there are more than so many.
-fn level(place: &Place, depth: usize, most: usize) -> (Vec<Entry>, bool) {
-    let mut entries = Vec::new();
+/// All entries down to a depth, in order.
+struct Level {
+    entries: Vec<Entry>,
+    /// There are more than so many.
+    more: bool,
+    /// What could not be looked into.
+    unread: Vec<String>,
+}
+
+fn level(place: &Place, depth: usize, most: usize) -> Level {
+    let mut level = Level { entries: Vec::new(), more: false, unread: Vec::new() };
     let walk = place.walker().max_depth(Some(depth)).sort_by_file_name(|a, b| a.cmp(b)).build();
-    for entry in walk.flatten().filter(|entry| entry.depth() > 0) {
-        if entries.len() == most || place.is_over() {
-            return (entries, true);
+    for entry in walk {
+        let entry = match entry {
+            Ok(entry) if entry.depth() == 0 => continue,
+            Ok(entry) => entry,
+            Err(err) => {
+                level.unread.push(place.warning(&err));
+                continue;
+            }
+        };
+        if level.entries.len() == most || place.is_over() {
+            level.more = true;
+            break;
         }
-        entries.push(Entry {
+        level.entries.push(Entry {
             depth: entry.depth(),
             is_folder: entry.file_type().is_some_and(|kind| kind.is_dir()),
             link: entry
@@ -109,5 +128,5 @@ fn level(place: &Place, depth: usize, most: usize) -> (Vec<Entry>, bool) {
             path: entry.into_path(),
         });
     }
-    (entries, false)
+    level
 }

@@ -15,6 +15,7 @@ use super::{
     FileContext, Target, Veil,
     disk::{Base, Trouble},
 };
+use crate::domain::text;
 
 /// No search takes longer.
 const LONGEST: Duration = Duration::from_secs(30);
@@ -96,8 +97,28 @@ impl Place {
         }
     }
 
+    /// An error of a walk, without the folder that the project lies in.
+    pub fn warning(&self, err: &ignore::Error) -> String {
+        let base = self.base.path().to_string_lossy();
+        text::cut(&err.to_string().replace(&format!("{base}/"), ""), 300).to_owned()
+    }
+
     pub fn is_over(&self) -> bool {
         self.stop.is_set()
+    }
+}
+
+/// How many warnings are told.
+pub(super) const WARNINGS: usize = 5;
+
+/// What could not be looked at, a line for each.
+pub(super) fn warnings(output: &mut String, warnings: &[String], what: &str) {
+    for warning in warnings.iter().take(WARNINGS) {
+        output.push_str(&format!("Warning: not {what}: {warning}\n"));
+    }
+    if warnings.len() > WARNINGS {
+        let more = warnings.len() - WARNINGS;
+        output.push_str(&format!("Warning: {more} more places were not {what}.\n"));
     }
 }
 

@@ -15,8 +15,20 @@ use crate::{
 };
 
 /// What can be tried: tools whose calls are about a text.
-pub(super) const TRIED: &[&str] =
-    &["bash", "read", "edit", "write", "list", "glob", "grep", "web_fetch", "task", "skill"];
+pub(super) const TRIED: &[&str] = &[
+    "bash",
+    "read",
+    "edit",
+    "write",
+    "multi_edit",
+    "apply_patch",
+    "list",
+    "glob",
+    "grep",
+    "web_fetch",
+    "task",
+    "skill",
+];
 
 #[derive(Template)]
 #[template(path = "rules/of_project.html")]

@@ -16,6 +16,7 @@ mod open;
 mod output;
 pub mod page;
 mod painter;
+mod patched;
 pub(super) mod picker;
 mod question;
 pub mod queue;

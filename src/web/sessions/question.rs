@@ -1,7 +1,9 @@
 //! What an agent asks, with what an answer needs to know.
 
+use serde_json::Value;
+
 use super::{
-    diffs,
+    diffs, patched,
     view::{Always, AskView, DiffView},
     words::Moment,
 };
@@ -32,12 +34,13 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
     });
     let (title, what, label) = match question.tool.as_str() {
         "bash" => ("Run this command?", "Command", "Commands that match"),
-        "write" | "edit" => ("Change this file?", "Path", "Paths that match"),
+        "write" | "edit" | "multi_edit" => ("Change this file?", "Path", "Paths that match"),
+        "apply_patch" => ("Apply this patch?", "Paths", "Paths that match"),
         "read" => ("Read this file?", "Path", "Paths that match"),
         "list" | "glob" | "grep" => ("Look into this folder?", "Path", "Paths that match"),
         _ => ("Allow this call?", "Call", "Calls that match"),
     };
-    let change = change(&question);
+    let (words, changes) = changes(&question);
     let mut rules = question.always.into_iter();
     let always = rules.next().map(|first| Always {
         label,
@@ -57,20 +60,34 @@ pub fn view(ask: &Ask, project: &str) -> AskView {
         subject: cut(&question.subject, SUBJECT).to_owned(),
         at: Moment::of(ask.created_at),
         because,
-        reasons: folder.into_iter().chain(question.reasons).collect(),
-        change,
+        reasons: folder.into_iter().chain(words).chain(question.reasons).collect(),
+        changes,
         always,
     }
 }
 
-/// What an edit that is asked about would change.
-fn change(question: &Question) -> Option<DiffView> {
-    let text = |name: &str| question.input[name].as_str().map(|text| cut(text, SUBJECT));
-    let (before, after) = match question.tool.as_str() {
-        "edit" => (text("old_string")?, text("new_string")?),
-        "write" => ("", text("content")?),
-        _ => return None,
+/// What a call that is asked about would change: in words, and in lines.
+fn changes(question: &Question) -> (Vec<String>, Vec<DiffView>) {
+    let text =
+        |value: &Value, name: &str| value[name].as_str().map(|it| cut(it, SUBJECT).to_owned());
+    let input = &question.input;
+    let sides = match question.tool.as_str() {
+        "edit" => text(input, "old_string").zip(text(input, "new_string")),
+        "multi_edit" => {
+            let edits = input["edits"].as_array().map_or(&[][..], Vec::as_slice);
+            let side = |name: &str| {
+                let texts = edits.iter().filter_map(|edit| text(edit, name));
+                cut(&texts.collect::<Vec<_>>().join("\n"), SUBJECT).to_owned()
+            };
+            Some((side("old_string"), side("new_string")))
+        }
+        "write" => text(input, "content").map(|after| (String::new(), after)),
+        "apply_patch" => return patched::asked(input),
+        _ => None,
     };
-    let diff = diff::lines(before.as_bytes(), after.as_bytes(), Bounds::default());
-    Some(diffs::view(&question.subject, diff, diffs::IN_TIMELINE))
+    let drawn = sides.map(|(before, after)| {
+        let diff = diff::lines(before.as_bytes(), after.as_bytes(), Bounds::default());
+        diffs::view(&question.subject, diff, diffs::IN_TIMELINE)
+    });
+    (Vec::new(), drawn.into_iter().collect())
 }

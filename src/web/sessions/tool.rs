@@ -7,6 +7,7 @@ use serde_json::Value;
 use super::{
     diffs,
     output::{self, BYTES, Found},
+    patched,
     view::{Content, Shown, Term, TodoView, ToolView, Why},
     words::{Moment, count, number, took},
 };
@@ -30,7 +31,8 @@ fn words(tool: &str) -> Words {
         "list" => ("folder", "Listed", "Listing"),
         "glob" => ("search", "Looked for", "Looking for"),
         "grep" => ("search", "Searched", "Searching"),
-        "edit" => ("edit", "Edited", "Editing"),
+        "edit" | "multi_edit" => ("edit", "Edited", "Editing"),
+        "apply_patch" => ("edit", "Patched", "Patching"),
         "write" => ("edit", "Wrote", "Writing"),
         "bash" => ("terminal", "Ran", "Running"),
         "bash_output" => ("terminal", "Looked at job", "Looking at job"),
@@ -123,7 +125,7 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
             }
             view.notes = found.warnings;
         }
-        "edit" | "write" => {
+        "edit" | "multi_edit" | "write" => {
             if meta["created"].as_bool() == Some(true) {
                 view.verb = "Created".to_owned();
             }
@@ -136,6 +138,7 @@ pub fn view(part: &str, call: ToolCall) -> (&'static str, ToolView) {
                 view.content = Content::Diff(diffs::view(&view.subject, diff, diffs::IN_TIMELINE));
             }
         }
+        "apply_patch" => patched::draw(&mut view, meta),
         "bash" => {
             if let Some(code) = meta["exit_code"].as_i64().filter(|code| *code != 0) {
                 status = "error";

@@ -127,9 +127,21 @@ pub enum Content {
     Nothing,
     Matches(Vec<Match>),
     Diff(DiffView),
+    /// What one call changed in several files.
+    Files(Vec<ChangedFile>),
     Term(Term),
     Todos(Vec<TodoView>),
     Output(Shown),
+}
+
+/// A file that a patch changed.
+pub struct ChangedFile {
+    pub verb: &'static str,
+    pub path: String,
+    /// Where it was before, if it was moved.
+    pub from: Option<String>,
+    pub delta: (u32, u32),
+    pub diff: DiffView,
 }
 
 /// A line that was found: where, and the line with what matched.
@@ -179,8 +191,8 @@ pub struct AskView {
     pub at: Moment,
     pub because: String,
     pub reasons: Vec<String>,
-    /// What the call would change.
-    pub change: Option<DiffView>,
+    /// What the call would change, file by file.
+    pub changes: Vec<DiffView>,
     pub always: Option<Always>,
 }
 

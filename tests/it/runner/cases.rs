@@ -14,7 +14,7 @@ use super::{Stage, eventually, running};
 use crate::support::model::{Gate, Script};
 
 #[actix_web::test]
-async fn a_call_that_was_cut_off_is_not_run_whatever_is_said_of_the_end() {
+async fn case_18_a_call_that_was_cut_off_is_not_run_whatever_is_said_of_the_end() {
     let whole = || json!({"path": "new.txt", "content": "half of it"});
     for (reason, cut) in [("length", false), ("length", true), ("tool_calls", true)] {
         let stage = Stage::set().await;

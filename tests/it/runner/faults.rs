@@ -156,7 +156,7 @@ async fn a_person_tries_now_or_stops_while_it_waits() {
 }
 
 #[actix_web::test]
-async fn half_a_call_is_not_run_whatever_the_reply_says_of_its_end() {
+async fn case_18_half_a_call_is_not_run_whatever_the_reply_says_of_its_end() {
     for finish in ["length", "tool_calls", "stop"] {
         let stage = Stage::set().await;
         let Stage { app, model, alice, session, .. } = &stage;

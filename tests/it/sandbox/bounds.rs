@@ -10,7 +10,7 @@ use forge::adapters::sandbox::{Ending, Mode, Spill, capture};
 use super::support::{mark, place, processes_with, show, until};
 
 #[tokio::test]
-async fn an_abort_ends_a_tree_that_ignores_it_within_a_second() {
+async fn case_29_an_abort_ends_a_tree_that_ignores_it_within_a_second() {
     let place = place().await;
     for mode in place.modes().into_iter().chain([Mode::Off]) {
         let mark = mark();
@@ -73,7 +73,7 @@ async fn time_runs_out() {
 }
 
 #[tokio::test]
-async fn a_background_process_does_not_hold_the_call() {
+async fn case_27_a_background_process_does_not_hold_the_call() {
     let place = place().await;
     for mode in place.modes() {
         let mark = mark();
@@ -128,7 +128,7 @@ async fn what_cannot_start_says_why() {
 }
 
 #[tokio::test]
-async fn nobody_waits_for_input_that_never_comes() {
+async fn case_28_nobody_waits_for_input_that_never_comes() {
     let place = place().await;
     for mode in place.modes() {
         let script = "cat; read x; echo $?; tty; (echo x > /dev/tty) 2>/dev/null || echo no tty";
@@ -147,18 +147,27 @@ async fn both_outputs_come_in_the_order_they_were_written() {
 }
 
 #[tokio::test]
-async fn a_character_that_comes_in_two_pieces_is_one() {
+async fn case_23_a_character_that_comes_in_two_pieces_is_one() {
     let place = place().await;
     for mode in place.modes() {
         let said = place.run(mode, r"printf '\xf0\x9f'; sleep 0.1; printf '\x98\x80\n'").await;
         assert_eq!(said.text, "😀", "{mode:?}");
-        let said = place.run(mode, r"printf '10%%\r20%%\r100%%\n'; printf 'a\0b\xff\n'").await;
-        assert_eq!(said.text, "100%\nab\u{fffd}", "{mode:?}");
     }
 }
 
 #[tokio::test]
-async fn half_a_gigabyte_is_read_in_bounded_memory_and_the_start_of_it_kept() {
+async fn case_25_progress_is_shown_as_it_stood_at_last() {
+    let place = place().await;
+    for mode in place.modes() {
+        let said = place.run(mode, r"printf '10%%\r20%%\r100%%\n'; printf 'a\0b\xff\n'").await;
+        assert_eq!(said.text, "100%\nab\u{fffd}", "{mode:?}");
+        let said = place.run(mode, r"printf 'one\x1b[31m red\x1b[0m\nx\x1b[1D\x1b[Ky\n'").await;
+        assert_eq!(said.text, "one red\ny", "{mode:?}");
+    }
+}
+
+#[tokio::test]
+async fn case_26_half_a_gigabyte_is_read_in_bounded_memory_and_the_start_of_it_kept() {
     let place = place().await;
     let mode = place.modes()[0];
     let mut running =

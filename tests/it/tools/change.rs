@@ -3,6 +3,7 @@
 use std::{
     fs,
     os::unix::fs::{MetadataExt, PermissionsExt, symlink},
+    sync::atomic::{AtomicU64, Ordering},
     time::{Duration, Instant},
 };
 
@@ -10,6 +11,9 @@ use forge::domain::diff::Diff;
 use serde_json::json;
 
 use super::{Project, session};
+
+/// Milliseconds that the thread of a test was away at most.
+static LONGEST: AtomicU64 = AtomicU64::new(0);
 
 fn edit(path: &str, old: &str, new: &str) -> serde_json::Value {
     json!({"path": path, "old_string": old, "new_string": new})
@@ -56,7 +60,7 @@ async fn a_file_that_changed_since_it_was_read_is_not_overwritten() {
 }
 
 #[tokio::test]
-async fn the_session_knows_what_it_wrote_itself() {
+async fn case_12_the_session_knows_what_it_wrote_itself() {
     let project = Project::new();
     project.must("write", json!({"path": "a", "content": "1\n2\n"})).await;
     project.must("edit", edit("a", "1", "one")).await;
@@ -65,7 +69,7 @@ async fn the_session_knows_what_it_wrote_itself() {
 }
 
 #[tokio::test]
-async fn parallel_edits_of_one_file_are_all_applied() {
+async fn case_11_parallel_edits_of_one_file_are_all_applied() {
     let project = Project::new();
     let lines: String = (0..20).map(|it| format!("line {it};\n")).collect();
     project.put("a", &lines);
@@ -169,7 +173,7 @@ async fn the_page_gets_a_diff_and_the_model_a_short_answer() {
 }
 
 #[tokio::test]
-async fn a_full_rewrite_of_a_large_file_has_a_bounded_diff() {
+async fn case_14_a_full_rewrite_of_a_large_file_has_a_bounded_diff() {
     let project = Project::new();
     let json = |seed: usize| -> String {
         (0..12_500)
@@ -181,10 +185,23 @@ async fn a_full_rewrite_of_a_large_file_has_a_bounded_diff() {
     project.must("read", json!({"path": "big.json"})).await;
     let content = json(7);
     assert!(content.len() > 1_800_000, "{}", content.len());
+    // This thread serves everybody else meanwhile: it is never away for long.
+    let ticking = tokio::spawn(async {
+        let mut longest = Duration::ZERO;
+        loop {
+            let before = Instant::now();
+            tokio::time::sleep(Duration::from_millis(1)).await;
+            longest = longest.max(before.elapsed());
+            LONGEST.fetch_max(longest.as_millis() as u64, Ordering::Relaxed);
+        }
+    });
     let started = Instant::now();
     let outcome = project.call("write", json!({"path": "big.json", "content": content})).await;
+    ticking.abort();
     assert_eq!(outcome.error, None);
     assert!(started.elapsed() < Duration::from_secs(10), "{:?}", started.elapsed());
+    let longest = LONGEST.load(Ordering::Relaxed);
+    assert!(longest < 400, "this thread was away for {longest} ms");
     assert!(outcome.metadata["diff"]["omitted"]["count"].as_u64().unwrap() > 10_000);
     assert!(outcome.metadata.to_string().len() < 100_000);
 }

@@ -1,6 +1,8 @@
 //! The file tools on real folders.
 
 mod change;
+mod field_cases;
+mod patch;
 mod paths;
 mod read;
 mod scenarios;

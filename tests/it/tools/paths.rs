@@ -120,7 +120,7 @@ async fn spilled_output_can_be_read_without_being_asked_about() {
 }
 
 #[tokio::test]
-async fn only_regular_files_are_read() {
+async fn case_20_only_regular_files_are_read() {
     let project = Project::new();
     let fifo = project.root.join("fifo");
     rustix::fs::mknodat(rustix::fs::CWD, &fifo, rustix::fs::FileType::Fifo, 0o644.into(), 0)

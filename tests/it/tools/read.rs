@@ -51,7 +51,7 @@ async fn a_long_file_ends_with_where_to_go_on() {
 }
 
 #[tokio::test]
-async fn a_cut_never_splits_a_character() {
+async fn case_22_a_cut_never_splits_a_character() {
     let project = Project::new();
     for shift in 0..4 {
         project.put("a", format!("{}{}\nnext\n", "x".repeat(shift), "✓".repeat(30_000)));

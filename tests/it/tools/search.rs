@@ -154,7 +154,7 @@ async fn grep_reads_every_line_end_and_encoding() {
 }
 
 #[tokio::test]
-async fn a_bad_expression_is_an_error_and_an_unreadable_folder_is_a_warning() {
+async fn case_30_a_bad_expression_is_an_error_and_an_unreadable_folder_is_a_warning() {
     let project = project();
     let error = project.fails("grep", json!({"pattern": "needle("})).await;
     assert!(error.contains("not a valid regular expression"), "{error}");
@@ -174,6 +174,16 @@ async fn a_bad_expression_is_an_error_and_an_unreadable_folder_is_a_warning() {
         outcome.output
     );
     assert_eq!(outcome.metadata["warnings"].as_array().unwrap().len(), 1);
+    let found = project.must("glob", json!({"pattern": "*.rs"})).await;
+    assert!(
+        found.starts_with("src/deep/er/mod.rs\nsrc/main.rs\nWarning: not searched: nnn"),
+        "{found}"
+    );
+    let deep = vec![name.as_str(); 10].join("/");
+    let listed = project.must("list", json!({"path": deep})).await;
+    assert!(listed.contains("Warning: not looked into: nnn"), "{listed}");
+    let none = project.must("grep", json!({"pattern": "nothing at all", "path": "src"})).await;
+    assert_eq!(none, "No matches.\n");
     fs::remove_dir_all(project.root.join(&name)).unwrap();
 }
 
@@ -191,7 +201,7 @@ async fn grep_counts_everything_and_shows_what_fits() {
 }
 
 #[tokio::test]
-async fn what_must_not_be_read_is_in_no_search() {
+async fn case_33_what_must_not_be_read_is_in_no_search() {
     let mut project = project();
     project.put(".env", "needle=secret\n");
     project.put("keys/a.pem", "needle\n");

@@ -4,6 +4,7 @@
 //! a moment later, so each step of the way is taken relative to an open folder and refuses links:
 //! what is opened is what was judged, or nothing.
 
+mod taking;
 mod trouble;
 
 use std::{
@@ -116,6 +117,17 @@ impl Base {
         content: &[u8],
         before: Option<&Loaded>,
     ) -> Result<(), Trouble> {
+        self.put(way, content, before, before)
+    }
+
+    /// As [`Self::replace`], with the mode and owner of `like`.
+    pub fn put(
+        &self,
+        way: &Path,
+        content: &[u8],
+        before: Option<&Loaded>,
+        like: Option<&Loaded>,
+    ) -> Result<(), Trouble> {
         let name = way.file_name().ok_or(Trouble::Folder)?;
         let parent = way.parent().unwrap_or(Path::new(""));
         let folder = match before {
@@ -130,14 +142,14 @@ impl Base {
             }
             None => self.walk(parent, Missing::IsMade)?,
         };
-        let (temp, file) = match temporary(&folder, if before.is_some() { 0o600 } else { 0o666 }) {
+        let (temp, file) = match temporary(&folder, if like.is_some() { 0o600 } else { 0o666 }) {
             // A folder that takes no new files may still hold one that can be written.
             Err(Errno::ACCESS | Errno::PERM) if before.is_some() => {
                 return self.rewrite(way, content, before);
             }
             made => made?,
         };
-        let done = fill(file, content, before).and_then(|()| put(&folder, &temp, name, before));
+        let done = fill(file, content, like).and_then(|()| rename(&folder, &temp, name, before));
         if done.is_err() {
             // It is gone already where the rename was what failed to be reported.
             let _ = rustix::fs::unlinkat(&folder, &temp, AtFlags::empty());
@@ -230,9 +242,9 @@ fn temporary(folder: &OwnedFd, mode: u32) -> Result<(String, File), Errno> {
     }
 }
 
-fn fill(mut file: File, content: &[u8], before: Option<&Loaded>) -> Result<(), Trouble> {
+fn fill(mut file: File, content: &[u8], like: Option<&Loaded>) -> Result<(), Trouble> {
     file.write_all(content)?;
-    if let Some(Loaded { meta, .. }) = before {
+    if let Some(Loaded { meta, .. }) = like {
         let now = file.metadata()?;
         if (now.uid(), now.gid()) != (meta.uid(), meta.gid()) {
             // Only root may give files away; the file's content matters more than its owner.
@@ -247,7 +259,12 @@ fn fill(mut file: File, content: &[u8], before: Option<&Loaded>) -> Result<(), T
     Ok(())
 }
 
-fn put(folder: &OwnedFd, temp: &str, name: &OsStr, before: Option<&Loaded>) -> Result<(), Trouble> {
+fn rename(
+    folder: &OwnedFd,
+    temp: &str,
+    name: &OsStr,
+    before: Option<&Loaded>,
+) -> Result<(), Trouble> {
     if before.is_some() {
         return Ok(rustix::fs::renameat(folder, temp, folder, name)?);
     }

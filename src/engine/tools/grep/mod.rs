@@ -30,8 +30,6 @@ use crate::domain::text;
 const KEPT: usize = 4 << 20;
 /// A file with a longer line cannot be searched.
 const LONGEST_LINE: usize = 16 << 20;
-/// How many warnings are told.
-const WARNINGS: usize = 5;
 /// Processors that one search may use.
 const THREADS: usize = 4;
 
@@ -150,7 +148,7 @@ impl Search {
                 let entry = match entry {
                     Ok(entry) => entry,
                     Err(err) => {
-                        found().warnings.push(self.without_base(&err.to_string()));
+                        found().warnings.push(self.place.warning(&err));
                         return WalkState::Continue;
                     }
                 };
@@ -202,11 +200,5 @@ impl Search {
             Ok(()) => Ok(gather.hits(shown())),
             Err(err) => Err(format!("{}: {err}", shown())),
         }
-    }
-
-    /// An error's text without the folder that the project lies in.
-    fn without_base(&self, text: &str) -> String {
-        let base = self.place.base.path().to_string_lossy();
-        text::cut(&text.replace(&format!("{base}/"), ""), 300).to_owned()
     }
 }

@@ -3,10 +3,16 @@
 use serde_json::{Value, json};
 
 use super::{
-    Found, WARNINGS,
+    Found,
     sink::{FileHits, Hit, HitKind},
 };
-use crate::{domain::text, engine::tools::input::GrepOutput};
+use crate::{
+    domain::text,
+    engine::tools::{
+        input::GrepOutput,
+        walk::{WARNINGS, warnings},
+    },
+};
 
 /// How many lines of output.
 const LINES: usize = 1_000;
@@ -42,15 +48,7 @@ pub(super) fn rendered(found: &Found, output: GrepOutput) -> (String, Value) {
         }
         _ => text.push_str(&format!("({total}.)\n")),
     }
-    for warning in found.warnings.iter().take(WARNINGS) {
-        text.push_str(&format!("Warning: not searched: {warning}\n"));
-    }
-    if found.warnings.len() > WARNINGS {
-        text.push_str(&format!(
-            "Warning: {} more places were not searched.\n",
-            found.warnings.len() - WARNINGS
-        ));
-    }
+    warnings(&mut text, &found.warnings, "searched");
     if found.cut_short {
         text.push_str("Warning: the search took too long and was stopped; there may be more.\n");
     }
@@ -62,10 +60,10 @@ pub(super) fn rendered(found: &Found, output: GrepOutput) -> (String, Value) {
         .take(DRAWN)
         .map(|(file, hit)| json!({"path": file.path, "line": hit.number, "text": hit.text, "ranges": hit.ranges}))
         .collect();
-    let warnings: Vec<&String> = found.warnings.iter().take(WARNINGS).collect();
+    let told: Vec<&String> = found.warnings.iter().take(WARNINGS).collect();
     (
         text,
-        json!({"matches": matches, "count": count, "files": found.files.len(), "warnings": warnings}),
+        json!({"matches": matches, "count": count, "files": found.files.len(), "warnings": told}),
     )
 }
 
