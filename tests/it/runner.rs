@@ -3,6 +3,7 @@
 mod cases;
 mod faults;
 mod forewarned;
+mod network;
 mod places;
 mod removal;
 mod rules;
@@ -11,6 +12,7 @@ mod steady;
 use std::path::PathBuf;
 
 use forge::{
+    config::Config,
     domain::{
         ask::Answer,
         message::{Part, Role, ToolCall, ToolStatus},
@@ -353,7 +355,12 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let app = TestApp::start().await;
+        Self::set_with(|_| ()).await
+    }
+
+    /// The same, with a configuration of its own.
+    async fn set_with(configure: impl FnOnce(&mut Config)) -> Self {
+        let app = TestApp::start_with(configure).await;
         let model = ScriptedModel::start().await;
         let alice = app.person("alice").await;
         let project = app.project(&alice, "atlas").await;

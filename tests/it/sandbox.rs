@@ -5,3 +5,4 @@ mod support;
 mod bounds;
 mod escapes;
 mod git;
+mod network;

@@ -1,7 +1,11 @@
 //! `bash`: a command, run in the sandbox.
 
+mod network;
+mod told;
+
 use std::{
     path::{Path, PathBuf},
+    sync::Arc,
     time::Duration,
 };
 
@@ -9,13 +13,18 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use self::told::told;
 use super::{Outcome, Subject, disk::Trouble, input, workdir};
 use crate::{
     adapters::git::protected_paths,
-    adapters::sandbox::{Captured, Command, Ending, Exit, Network, Spill, capture},
+    adapters::{
+        proxy::{Proxy, Visit},
+        sandbox::{self, Captured, Command, Spill, capture},
+    },
     domain::ids::{PartId, SessionId},
     engine::{
-        Engine,
+        Engine, caches,
+        gate::Gatekeeper,
         snapshots::{Changes, MessageRecorder},
     },
 };
@@ -30,6 +39,8 @@ pub struct BashContext<'a> {
     pub cancel: &'a CancellationToken,
     /// What the call was judged by; it starts nowhere else.
     pub allowed: &'a [Subject],
+    /// Says which hosts it may reach.
+    pub gate: &'a Gatekeeper,
     /// Where is said what undo does not cover, before the command runs.
     pub notes: &'a mpsc::UnboundedSender<Note>,
 }
@@ -109,7 +120,11 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         }
     };
     let mut outcome = match ran {
-        Ok((captured, spill)) => told(&captured, &spill, timeout),
+        Ok(Ran { captured, spill, visits }) => {
+            let mut outcome = told(&captured, &spill, timeout);
+            network::tell(&mut outcome, context, &visits);
+            outcome
+        }
         Err(error) => failed(error, json!({})),
     };
     if let (Value::Object(fields), Value::Object(more)) =
@@ -173,26 +188,43 @@ impl Outcome {
     }
 }
 
-async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Captured, Spill), String> {
+/// A command that ran.
+struct Ran {
+    captured: Captured,
+    spill: Spill,
+    /// What it reached over the network, and what it did not.
+    visits: Vec<Visit>,
+}
+
+async fn execute(context: &BashContext<'_>, command: Command) -> Result<Ran, String> {
     let folder = context.engine.outputs_of(context.session);
     tokio::fs::create_dir_all(&folder)
         .await
         .map_err(|err| format!("No room for output: {err}."))?;
     let settings = &context.engine.config.sandbox;
-    let command = Command {
+    let mut command = Command {
         env: path_of(&settings.path),
-        writable: [context.root.to_path_buf()]
-            .into_iter()
-            .chain(settings.caches.iter().cloned())
-            .collect(),
+        writable: vec![context.root.to_path_buf()],
         readable: settings.readable.clone(),
-        network: Network::Off,
+        network: network::of(context),
         ..command
     };
+    for cache in caches::present(settings) {
+        let variables = cache.variables.iter();
+        command.env.extend(
+            variables.map(|(name, path)| ((*name).to_owned(), path.to_string_lossy().into())),
+        );
+        command.protected.extend(cache.protected);
+        command.writable.push(cache.path);
+    }
+    let gate = context.gate.clone();
+    let judge = Arc::new(move |target: &_| gate.may_reach(target));
+    let proxy = Proxy::new(context.engine.outside.clone(), judge);
     let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
+    let door = running.take_door();
     let stopper = running.stopper();
     let mut spill = Spill::to(folder.join(format!("{}.txt", context.part)));
-    let captured = {
+    let captured = async {
         let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), |_| ()));
         tokio::select! {
             captured = &mut captured => captured,
@@ -202,10 +234,10 @@ async fn execute(context: &BashContext<'_>, command: Command) -> Result<(Capture
             }
         }
     };
-    match captured {
-        Ok(captured) => Ok((captured, spill)),
-        Err(err) => Err(format!("The command's output could not be read: {err}.")),
-    }
+    let captured = proxy.serve_while(door.as_ref(), captured).await;
+    let captured =
+        captured.map_err(|err| format!("The command's output could not be read: {err}."))?;
+    Ok(Ran { captured, spill, visits: proxy.traffic().visits() })
 }
 
 /// The operator's folders with programs, before the system's own.
@@ -218,56 +250,8 @@ fn path_of(folders: &[PathBuf]) -> Vec<(String, String)> {
         path.push_str(&folder.to_string_lossy());
         path.push(':');
     }
-    path.push_str("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    path.push_str(sandbox::PATH);
     vec![("PATH".into(), path)]
-}
-
-/// What the model and the page are told of a command that ran.
-fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
-    let Captured { exit: Exit { ending, protected_restored, protected_lost }, transcript, .. } =
-        captured;
-    let whole = spill.path().to_string_lossy();
-    let cut = transcript.is_cut();
-    let mut output = transcript.text(cut.then_some(&*whole));
-    let mut say = |line: String| {
-        if !output.is_empty() && !output.ends_with('\n') {
-            output.push('\n');
-        }
-        output.push_str(&line);
-    };
-    let (code, error) = match ending {
-        Ending::Code(0) => (Some(0), None),
-        Ending::Code(code) => (Some(*code), None),
-        Ending::Signal(signal) => {
-            (None, Some(format!("The command was ended by signal {signal}.")))
-        }
-        Ending::TimedOut => {
-            (None, Some(format!("The command took longer than {timeout} ms and was ended.")))
-        }
-        Ending::Killed => (None, Some("The command was stopped.".to_owned())),
-    };
-    if let Some(code) = code.filter(|code| *code != 0) {
-        say(format!("(exit code {code})"));
-    }
-    for path in protected_restored {
-        say(format!("{} must not be changed by commands; it was put back.", path.display()));
-    }
-    for path in protected_lost {
-        say(format!(
-            "{} must not be changed by commands and could not be put back.",
-            path.display()
-        ));
-    }
-    let error =
-        error.map(|error| if output.is_empty() { error } else { format!("{error}\n{output}") });
-    let metadata = json!({
-        "exit_code": code,
-        "lines": transcript.lines(),
-        "bytes": transcript.bytes(),
-        "cut": cut,
-        "protected_restored": protected_restored,
-    });
-    Outcome { output, error, title: String::new(), metadata }
 }
 
 fn failed(error: String, metadata: Value) -> Outcome {
