@@ -19,6 +19,7 @@ mod providers;
 mod rules;
 mod runner;
 mod sandbox;
+mod sandbox_page;
 mod session_api;
 mod session_page;
 mod snapshots;

@@ -131,6 +131,13 @@ impl Host {
                 Some("podman run --security-opt unmask=ALL --userns=keep-id …"),
             ));
         }
+        if self.root {
+            steps.push(Step::new(
+                "Run the server as an ordinary user: without namespaces the kernel bounds the \
+                 processes of everybody but root. In a container bound them from outside too:",
+                Some("docker run --user 1000:1000 --pids-limit 4096 …"),
+            ));
+        }
         if steps.is_empty() {
             steps.push(Step::new(
                 "Nothing of what usually keeps namespaces from a server is in its way here. The \

@@ -124,6 +124,12 @@ impl Report {
                          cannot keep them to the proxy. From 6.7 on it can.",
                     ),
                 }
+                if self.host.root {
+                    found.push(
+                        "The server runs as root, whose processes the kernel does not count: a \
+                         command that starts them without end can bring the machine down.",
+                    );
+                }
                 if self.landlock_version < 6 {
                     found.push(
                         "Commands can send signals to other processes of the server's user.",
