@@ -34,7 +34,8 @@ use crate::{
         throttle::Throttle,
     },
     engine::{
-        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers, rules::Rules,
+        Engine, Parts, caches, passwords::Passwords, projects::Projects, providers::Providers,
+        rules::Rules,
     },
     store::{self, Db, DbErr, audit},
 };
@@ -103,7 +104,11 @@ impl App {
             SandboxMode::Off => ConfiguredMode::Off,
         };
         let idle = Duration::from_secs(config.agent.idle_seconds);
-        let hosts = Hosts::new(config.providers.allowed_hosts.iter().map(String::as_str), names);
+        let allowed =
+            |hosts: &[String]| Hosts::new(hosts.iter().map(String::as_str), names.clone());
+        let hosts = allowed(&config.providers.allowed_hosts);
+        let outside = allowed(&config.sandbox.private_hosts);
+        caches::prepare(&config.sandbox);
         let (sandbox, any) =
             tokio::join!(Sandbox::probe(helper, tmp, mode), store::users::any(&db));
         let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
@@ -119,6 +124,7 @@ impl App {
             models: Models::with_hosts(Limits { idle, ..Limits::default() }, hosts)?,
             vault: vault.clone(),
             sandbox,
+            outside,
         })?);
         Ok(Self {
             set_up: Arc::new(AtomicBool::new(any?)),

@@ -123,6 +123,20 @@ pub struct Sandbox {
     pub caches: Vec<PathBuf>,
     /// Folders that are searched for programs, before the system's own.
     pub path: Vec<PathBuf>,
+    /// Hosts in the server's own network that commands may reach where a rule allows it.
+    pub private_hosts: Vec<String>,
+    /// Where package managers keep what they have downloaded.
+    pub package_caches: PackageCaches,
+}
+
+/// Folders that commands of all projects may write. One that is not set does not outlive a call.
+#[derive(Clone, Debug, Default, Deserialize)]
+#[serde(deny_unknown_fields, default)]
+pub struct PackageCaches {
+    pub cargo: Option<PathBuf>,
+    pub npm: Option<PathBuf>,
+    pub pip: Option<PathBuf>,
+    pub go: Option<PathBuf>,
 }
 
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Deserialize)]
@@ -359,15 +373,28 @@ impl Config {
                     .into(),
             );
         }
-        for host in &self.providers.allowed_hosts {
-            // An address of IPv6 is a host with brackets around it.
-            let bracketed = format!("[{host}]");
-            if Host::parse(host).or_else(|_| Host::parse(&bracketed)).is_err() {
-                return wrong(format!(
-                    "providers.allowed_hosts has {host}: give names or addresses of hosts, without \
-                     http:// and without a port."
-                ));
+        for (key, hosts) in [
+            ("providers.allowed_hosts", &self.providers.allowed_hosts),
+            ("sandbox.private_hosts", &self.sandbox.private_hosts),
+        ] {
+            for host in hosts {
+                // An address of IPv6 is a host with brackets around it.
+                let bracketed = format!("[{host}]");
+                if Host::parse(host).or_else(|_| Host::parse(&bracketed)).is_err() {
+                    return wrong(format!(
+                        "{key} has {host}: give names or addresses of hosts, without http:// and \
+                         without a port."
+                    ));
+                }
             }
+        }
+        let PackageCaches { cargo, npm, pip, go } = &self.sandbox.package_caches;
+        let caches = self.sandbox.caches.iter().chain([cargo, npm, pip, go].into_iter().flatten());
+        if let Some(path) = caches.into_iter().find(|path| !path.is_absolute()) {
+            return wrong(format!(
+                "The caches of sandbox have {}: give absolute paths.",
+                path.display()
+            ));
         }
         for root in &self.projects.roots {
             if !root.is_absolute() {
@@ -458,10 +485,26 @@ mod tests {
     fn hosts_that_members_may_reach_are_names_or_addresses() {
         let hosts = r#"["llm.internal", "10.0.0.7", "[fd00::7]", "fd00::8"]"#;
         assert!(read(&format!("[providers]\nallowed_hosts = {hosts}")).is_ok());
+        let err = read("[sandbox]\nprivate_hosts = [\"10.0.0.7:1\"]").unwrap_err();
+        assert!(err.contains("sandbox.private_hosts"), "{err}");
         for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", ""] {
             let err = read(&format!("[providers]\nallowed_hosts = [\"{bad}\"]")).unwrap_err();
             assert!(err.contains("providers.allowed_hosts"), "{bad}: {err}");
         }
+    }
+
+    #[test]
+    fn caches_are_named_by_their_package_manager_and_absolute() {
+        let config = read("[sandbox.package_caches]\ncargo = \"/var/cache/cargo\"").unwrap();
+        assert_eq!(
+            config.sandbox.package_caches.cargo.as_deref(),
+            Some("/var/cache/cargo".as_ref())
+        );
+        for bad in ["[sandbox]\ncaches = [\"cache\"]", "[sandbox.package_caches]\nnpm = \"npm\""] {
+            assert!(read(bad).unwrap_err().contains("absolute"), "{bad}");
+        }
+        let err = read("[sandbox.package_caches]\nmaven = \"/m\"").unwrap_err();
+        assert!(err.contains("maven") && err.contains("cargo"), "{err}");
     }
 
     #[test]

@@ -10,10 +10,11 @@ use super::{
     tools::{Subject, Target, Veil},
 };
 use crate::{
+    adapters::proxy::{self, Refusal},
     domain::{
         ask::ProposedRule,
         ids::SessionId,
-        permission::{self, About, Action, Call, Judgement, Place, RuleSet},
+        permission::{self, About, Action, Call, Judgement, Place, Reachable, RuleSet},
         turn::Gate,
     },
     store,
@@ -86,6 +87,22 @@ impl Gatekeeper {
     pub fn veil(&self) -> Veil {
         let held = self.held.clone();
         Veil::new(move |path| !permission::may_show(&held.rules, held.place(), path))
+    }
+
+    /// Whether commands may reach any host at all.
+    pub fn has_network(&self) -> bool {
+        permission::may_reach_some(&self.held.rules)
+    }
+
+    /// Whether a command may reach a host; if not, why.
+    pub fn may_reach(&self, target: &proxy::Target) -> Result<(), Refusal> {
+        let held = &self.held;
+        match permission::may_reach(&held.rules, held.place(), &target.to_string()) {
+            Reachable::Yes => Ok(()),
+            Reachable::NoRule => Err(Refusal::NoRule),
+            Reachable::Denied(rule) => Err(Refusal::Rule(rule)),
+            Reachable::Untrusted => Err(Refusal::Untrusted),
+        }
     }
 
     /// Judges a call by all that it is about; the strictest verdict holds.

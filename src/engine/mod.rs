@@ -5,6 +5,7 @@
 pub mod asks;
 pub mod attachments;
 pub mod budgets;
+pub mod caches;
 pub mod gate;
 pub mod hub;
 pub mod jobs;
@@ -27,7 +28,7 @@ use std::{path::PathBuf, sync::Arc};
 use tokio::{runtime::Handle, sync::Semaphore};
 
 use crate::{
-    adapters::{model::Models, sandbox::Sandbox, vault::Vault},
+    adapters::{model::Models, reach::Hosts, sandbox::Sandbox, vault::Vault},
     config::Config,
     domain::{
         clock::Clock,
@@ -45,6 +46,8 @@ pub struct Engine {
     pub models: Models,
     pub vault: Vault,
     pub sandbox: Sandbox,
+    /// Where the network of commands may lead, where rules allow it.
+    pub outside: Hosts,
     pub files: tools::Files,
     pub snapshots: snapshots::Snapshots,
     pub attachments: attachments::Attachments,
@@ -70,12 +73,13 @@ pub struct Parts {
     pub models: Models,
     pub vault: Vault,
     pub sandbox: Sandbox,
+    pub outside: Hosts,
 }
 
 impl Engine {
     /// Runs of the engine go on in the runtime that this is called in.
     pub fn new(parts: Parts) -> anyhow::Result<Self> {
-        let Parts { config, db, clock, entropy, models, vault, sandbox } = parts;
+        let Parts { config, db, clock, entropy, models, vault, sandbox, outside } = parts;
         let heavy = Semaphore::new(config.agent.tools_at_once);
         let files = tools::Files::default();
         let snapshots = snapshots::Snapshots::new(
@@ -103,6 +107,7 @@ impl Engine {
             models,
             vault,
             sandbox,
+            outside,
         })
     }
 

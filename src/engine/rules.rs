@@ -15,6 +15,7 @@ use super::{
     refused::{Actor, Refused},
 };
 use crate::{
+    adapters::proxy::Target,
     domain::{
         clock::Clock,
         ids::{Entropy, ProjectId, RuleId, UserId},
@@ -180,7 +181,7 @@ impl<'a> Rules<'a> {
         entered: &Entered,
         by: &Actor,
     ) -> Result<Rule, BTreeMap<&'static str, String>> {
-        use permission::RuleError::{NoTool, UnknownTool};
+        use permission::RuleError::{NoAnswerWhileRunning, NoTool, UnknownTool};
         let mut wrong = BTreeMap::new();
         let action = entered.action.trim().parse::<Action>();
         if action.is_err() {
@@ -189,7 +190,11 @@ impl<'a> Rules<'a> {
         let action = action.unwrap_or(Action::Ask);
         let rule = permission::Rule::parse(&entered.tool, &entered.pattern, action);
         let rule = rule.map_err(|err| {
-            let field = if matches!(err, NoTool | UnknownTool(_)) { "tool" } else { "pattern" };
+            let field = match err {
+                NoTool | UnknownTool(_) => "tool",
+                NoAnswerWhileRunning => "action",
+                _ => "pattern",
+            };
             wrong.insert(field, err.to_string());
         });
         let (Ok(rule), true) = (rule, wrong.is_empty()) else { return Err(wrong) };
@@ -279,6 +284,10 @@ pub fn try_out(
     let host;
     let about = match tool {
         "bash" => About::Command { text: input, cwd: "." },
+        "network" => {
+            host = reached(input);
+            About::Host { host: &host }
+        }
         "web_fetch" | "web_search" => {
             host = host_of(input);
             About::Host { host: &host }
@@ -290,6 +299,19 @@ pub fn try_out(
         _ => About::Path { inside: input.trim() },
     };
     permission::judge(rules, &Call { tool, about, place })
+}
+
+/// What a command would reach, as the proxy names it: with a port where it is not one of the web's.
+fn reached(input: &str) -> String {
+    let input = input.trim();
+    let address = if input.contains("://") { input.to_owned() } else { format!("https://{input}") };
+    let url = Url::parse(&address).ok();
+    let found =
+        url.as_ref().and_then(|url| Some((url.host()?.to_owned(), url.port_or_known_default()?)));
+    match found {
+        Some((host, port)) => Target { host, port }.to_string(),
+        None => input.to_lowercase(),
+    }
 }
 
 /// The host of an address, or the text itself where it is none.
@@ -310,6 +332,7 @@ mod tests {
                 ("bash", "cargo test *", Action::Allow),
                 ("edit", "src/**", Action::Deny),
                 ("web_fetch", "docs.rs", Action::Allow),
+                ("network", "*.crates.io", Action::Allow),
             ]
             .map(|(tool, pattern, action)| permission::Rule::parse(tool, pattern, action).unwrap())
             .to_vec(),
@@ -331,5 +354,9 @@ mod tests {
         assert_eq!(verdict("read", "/var/lib/forge/secret"), Action::Deny);
         assert_eq!(verdict("web_fetch", "https://Docs.rs/askama"), Action::Allow);
         assert_eq!(verdict("web_fetch", "example.org"), Action::Ask);
+        assert_eq!(verdict("network", "https://Index.Crates.io/x"), Action::Allow);
+        assert_eq!(verdict("network", "index.crates.io:443"), Action::Allow);
+        assert_eq!(verdict("network", "index.crates.io:22"), Action::Deny);
+        assert_eq!(verdict("network", "example.org"), Action::Deny);
     }
 }

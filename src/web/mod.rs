@@ -25,6 +25,7 @@ pub mod proxy;
 mod request_log;
 pub mod routes;
 pub mod rules;
+pub mod sandbox;
 pub mod sessions;
 mod setup;
 pub mod sign_ins;

@@ -3,7 +3,7 @@
 use actix_web::{HttpMessage as _, HttpRequest, HttpResponse, http::header, web::Data};
 use askama::{Template, filters::Safe};
 
-use super::{assets, error::Error};
+use super::{assets, error::Error, sandbox};
 use crate::{app::App, store::entity::user::Model as User};
 
 /// The frame of a page: where the site lies, and who looks at it.
@@ -19,6 +19,8 @@ pub struct Frame {
     pub path: String,
     /// The server's clock, RFC 3339, for ages that the page counts on.
     pub now: String,
+    /// What administrators are told on every page of theirs while commands do not run confined.
+    pub unconfined: Option<&'static str>,
 }
 
 /// The visitor, as the frame shows them.
@@ -41,7 +43,9 @@ impl Frame {
         let person = request.extensions().get::<User>().map(Person::of);
         let path = request.path();
         let path = path.strip_prefix(&base).unwrap_or(path).to_owned();
-        Self { base, assets, person, path, now: app.clock.now().to_rfc3339() }
+        let now = app.clock.now().to_rfc3339();
+        let unconfined = sandbox::warning(app);
+        Self { base, assets, person, path, now, unconfined }
     }
 
     /// Whether the page is the one at a path or below it, for the link that leads there.

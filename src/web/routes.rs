@@ -15,7 +15,7 @@ use actix_web::{
 
 use super::{
     account, api, assets, attachments, auth, error::Error, files, guard, health, home, idempotency,
-    models, projects, providers, rules, sessions, setup, usage, users,
+    models, projects, providers, rules, sandbox, sessions, setup, usage, users,
 };
 use crate::store::{
     AdminRow, OwnRow, OwnedRow,
@@ -64,6 +64,9 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/enable",   users::enable),
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
+
+        Admin::get  ("/admin/sandbox",       sandbox::show),
+        Admin::post ("/admin/sandbox/probe", sandbox::probe),
 
         SignedIn::get          ("/",                     home::index),
         SignedIn::get          ("/projects/new",         projects::adding::form),
@@ -184,6 +187,9 @@ fn api() -> Vec<Entry> {
         Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
         Owner::<Project>::get ("/api/v1/projects/{id}/rules", api::rules::of_project),
         Owner::<Project>::put ("/api/v1/projects/{id}/rules", api::rules::replace_in_project),
+
+        Admin::get  ("/api/v1/sandbox",       api::sandbox::show),
+        Admin::post ("/api/v1/sandbox/probe", api::sandbox::probe),
 
         SignedIn::get    ("/api/v1/usage",   api::usage::index),
         SignedIn::get    ("/api/v1/budgets", api::budgets::index),

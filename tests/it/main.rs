@@ -20,6 +20,7 @@ mod providers;
 mod rules;
 mod runner;
 mod sandbox;
+mod sandbox_page;
 mod session_api;
 mod session_page;
 mod sign_ins;

@@ -6,6 +6,7 @@ mod forewarned;
 mod jobs;
 mod limits;
 mod patches;
+mod network;
 mod places;
 mod removal;
 mod rules;
@@ -14,6 +15,7 @@ mod steady;
 use std::path::PathBuf;
 
 use forge::{
+    config::Config,
     domain::{
         ask::Answer,
         message::{Part, Role, ToolCall, ToolStatus},
@@ -356,7 +358,12 @@ struct Stage {
 
 impl Stage {
     async fn set() -> Self {
-        let app = TestApp::start().await;
+        Self::set_with(|_| ()).await
+    }
+
+    /// The same, with a configuration of its own.
+    async fn set_with(configure: impl FnOnce(&mut Config)) -> Self {
+        let app = TestApp::start_with(configure).await;
         let model = ScriptedModel::start().await;
         let alice = app.person("alice").await;
         let project = app.project(&alice, "atlas").await;

@@ -5,3 +5,6 @@ mod support;
 mod bounds;
 mod escapes;
 mod git;
+mod harm;
+mod network;
+mod setups;

@@ -239,6 +239,9 @@ impl Git {
             Ending::Killed if answer.is_cut => Ok(answer),
             Ending::TimedOut => Err(GitError::TimedOut),
             Ending::Code(code) => Err(GitError::Failed(explain(&words, code))),
+            Ending::TooMuch(_) => {
+                Err(GitError::Failed("it used more memory, processes or disk than it may.".into()))
+            }
             Ending::Signal(_) | Ending::Killed => {
                 Err(GitError::Failed("it was stopped before it was done.".into()))
             }

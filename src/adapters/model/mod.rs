@@ -23,7 +23,6 @@ mod openai;
 mod proof;
 #[cfg(test)]
 mod properties;
-mod reach;
 pub mod recorded;
 mod sorted;
 mod sse;
@@ -36,13 +35,13 @@ use reqwest::{Method, RequestBuilder, Response, header, redirect};
 use tokio::time::timeout;
 use url::Url;
 
-use self::reach::OwnNetwork;
 pub use self::{
     formats::{highest_temperature, takes_effort},
     list::TestOk,
-    reach::{Hosts, Names, SystemNames},
     stream::ReplyStream,
 };
+use super::reach::OwnNetwork;
+pub use super::reach::{Hosts, Names, SystemNames};
 pub use crate::domain::{catalogue::ModelInfo, model::Kind};
 use crate::domain::{
     conversation::Request,

@@ -36,11 +36,14 @@ pub struct Command {
     pub streams: Streams,
 }
 
-/// Whether a command reaches beyond its own loopback interface.
+/// How far a command reaches beyond its own loopback interface.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub enum Network {
     #[default]
     Off,
+    /// Only through a door that the server holds: see [`Running::take_door`](super::Running). It
+    /// is told of it in its environment, as a proxy.
+    Door,
     /// The server's network, its loopback included.
     On,
 }
@@ -59,17 +62,18 @@ pub enum Streams {
 pub struct Limits {
     /// Time on the processor.
     pub cpu: Duration,
-    /// Bytes of memory that it may write to. Address space that is only reserved, as the
-    /// runtimes of JavaScript, Go and Java do, is not counted.
+    /// Bytes of memory that it may write to, and that the whole tree has for itself. Address space
+    /// that is only reserved, as the runtimes of JavaScript, Go and Java do, is not counted.
     pub memory: u64,
     /// Bytes of the largest file that it may write.
     pub file: u64,
     pub open_files: u64,
-    /// Processes and threads: of the whole tree with namespaces, else of the operating system's
-    /// user.
+    /// Processes of the whole tree. The kernel keeps threads below it too where it can.
     pub processes: u64,
     /// Bytes in the private `/tmp` of one command, all files together. Only with namespaces.
     pub tmp: u64,
+    /// Bytes that have to stay free on the disks that it may write to.
+    pub free: u64,
 }
 
 impl Default for Limits {
@@ -82,6 +86,7 @@ impl Default for Limits {
             open_files: 4096,
             processes: 4096,
             tmp: GIB,
+            free: GIB / 4,
         }
     }
 }

@@ -24,13 +24,16 @@ use rustix::process::{
 
 use super::{
     Mode,
+    command::Network,
     confine::{Private, TemporaryFolder, become_command},
+    door,
     guard::{Guard, Restored},
     landlock::Rules,
     policy::{Ending, Notice, Policy, Setup, read_line, write_line},
     supervise::{end_descendants, supervise},
     sys::{self, Fork, SingleThread},
     view,
+    watch::Tree,
 };
 
 type Error = Box<dyn std::error::Error>;
@@ -64,6 +67,9 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
     let namespaces = policy.mode == Mode::Namespaces;
     if namespaces {
         view::enter_namespaces(proof, policy.network)?;
+        if policy.network == Network::Door {
+            door::hand_over(control)?;
+        }
     } else {
         // What is not dumpable can be neither traced nor looked into through /proc.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
@@ -104,7 +110,7 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
         read_line(from_first)?.unwrap_or(Ending::Signal(Signal::KILL.as_raw()))
     } else {
         // Not with namespaces: the numbers in their /proc are not those of our processes.
-        let ending = supervise(child, control, policy.timeout);
+        let ending = supervise(child, control, policy, Tree::Descendants);
         end_descendants();
         ending
     };
@@ -179,7 +185,7 @@ fn be_first(proof: &SingleThread, policy: &Policy, inner: Inner<'_>) -> ! {
     };
     drop(setup);
     let _ = silence();
-    let how = supervise(command, control, policy.timeout);
+    let how = supervise(command, control, policy, Tree::Namespace);
     let _ = write_line(ending, &how);
     sys::exit_now(0)
 }

@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 
 use landlock::{
-    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus,
+    ABI, Access, AccessFs, AccessNet, BitFlags, CompatLevel, Compatible, LandlockStatus, NetPort,
     PathBeneath, PathFd, Ruleset, RulesetAttr, RulesetCreated, RulesetCreatedAttr, RulesetStatus,
     Scope,
 };
@@ -21,6 +21,9 @@ type Error = Box<dyn std::error::Error>;
 const NEWEST: ABI = ABI::V10;
 /// What it must have when nothing else keeps files apart: up to truncation.
 const LEAST: ABI = ABI::V3;
+
+/// From here on it can say which port may be connected to.
+pub(super) const DOORS: ABI = ABI::V4;
 
 /// A rule set that is ready to be entered.
 pub(super) struct Rules {
@@ -44,10 +47,22 @@ impl Rules {
             .set_compatibility(CompatLevel::BestEffort)
             .handle_access(AccessFs::from_all(NEWEST))?
             .scope(Scope::AbstractUnixSocket | Scope::Signal)?;
-        if policy.mode != Mode::Namespaces && policy.network == Network::Off {
-            rules = rules.handle_access(AccessNet::from_all(NEWEST))?;
+        if policy.mode != Mode::Namespaces && policy.network != Network::On {
+            // With a door sockets can be made, and these rules alone say where they lead.
+            let must = match policy.network {
+                Network::Door => CompatLevel::HardRequirement,
+                Network::Off | Network::On => CompatLevel::BestEffort,
+            };
+            rules = rules
+                .set_compatibility(must)
+                .handle_access(AccessNet::from_all(DOORS))?
+                .set_compatibility(CompatLevel::BestEffort)
+                .handle_access(AccessNet::from_all(NEWEST))?;
         }
         let mut rules = rules.create()?;
+        if let (Some(port), Network::Door) = (policy.door, policy.network) {
+            rules = rules.add_rule(NetPort::new(port, AccessNet::ConnectTcp))?;
+        }
 
         let read = AccessFs::from_read(NEWEST);
         let write = AccessFs::from_all(NEWEST) & !(AccessFs::MakeBlock | AccessFs::MakeChar);

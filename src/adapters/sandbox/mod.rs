@@ -8,21 +8,26 @@
 mod capture;
 mod command;
 mod confine;
+mod door;
 mod environment;
 mod guard;
 mod helper;
+mod host;
 mod landlock;
 mod policy;
 mod probe;
+mod report;
 mod running;
 mod seccomp;
 mod supervise;
 mod sys;
 mod view;
+mod watch;
 
 use std::{
     io,
     path::{Path, PathBuf},
+    sync::{Arc, PoisonError, RwLock},
 };
 
 use serde::{Deserialize, Serialize};
@@ -33,8 +38,10 @@ pub use capture::{Captured, Spill, capture};
 pub use command::{Command, Limits, Network, Streams};
 pub use environment::PATH;
 pub use helper::helper_main;
-pub use policy::Ending;
-pub use probe::{ConfiguredMode, Report};
+pub use host::{Host, Step};
+pub use policy::{Bound, Ending};
+pub use probe::ConfiguredMode;
+pub use report::{Check, Report};
 pub use running::{Exit, Running, Stopper};
 
 /// The argument with which the program becomes the helper.
@@ -72,7 +79,9 @@ pub enum SpawnError {
 pub struct Sandbox {
     helper: PathBuf,
     tmp_root: PathBuf,
-    report: Report,
+    configured: ConfiguredMode,
+    /// Shared with all copies, so that a new probe is news to all.
+    report: Arc<RwLock<Arc<Report>>>,
     hidden: Vec<PathBuf>,
     readable: Vec<PathBuf>,
 }
@@ -81,8 +90,16 @@ impl Sandbox {
     /// Finds out what this host can enforce. `helper` is the path of this program; private
     /// folders of commands are made below `tmp_root`.
     pub async fn probe(helper: PathBuf, tmp_root: PathBuf, configured: ConfiguredMode) -> Self {
-        let report = Report::draw_up(&helper, &tmp_root, configured).await;
-        Self { helper, tmp_root, report, hidden: Vec::new(), readable: Vec::new() }
+        let report = shared(Report::draw_up(&helper, &tmp_root, configured).await);
+        Self { helper, tmp_root, configured, report, hidden: Vec::new(), readable: Vec::new() }
+    }
+
+    /// Finds out once more, for this and all its copies: the operator may have changed the host.
+    pub async fn probe_again(&self) -> Arc<Report> {
+        let report = Report::draw_up(&self.helper, &self.tmp_root, self.configured).await;
+        let report = Arc::new(report);
+        *self.report.write().unwrap_or_else(PoisonError::into_inner) = report.clone();
+        report
     }
 
     /// Folders that no command may be given, not even as a part of a larger one: the data folder
@@ -103,27 +120,55 @@ impl Sandbox {
     /// The same sandbox in another mode, if this host offers it.
     #[must_use]
     pub fn in_mode(mut self, mode: Mode) -> Option<Self> {
-        self.report.mode = self.report.offers(mode).then_some(mode);
-        self.report.mode.is_some().then_some(self)
+        let mut report = (*self.report()).clone();
+        report.mode = report.offers(mode).then_some(mode);
+        let offered = report.mode.is_some();
+        // No longer what the others have.
+        self.report = shared(report);
+        offered.then_some(self)
     }
 
     /// What this host can enforce, for an operator to read.
-    pub fn report(&self) -> &Report {
-        &self.report
+    pub fn report(&self) -> Arc<Report> {
+        self.report.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// Starts a command, once its walls are up.
-    pub async fn spawn(&self, command: Command) -> Result<Running, SpawnError> {
+    pub async fn spawn(&self, mut command: Command) -> Result<Running, SpawnError> {
         let streams = command.streams;
-        let policy = self.policy(command)?;
-        Running::start(&self.helper, &policy, streams).await
+        let report = self.report();
+        let Some(mode) = report.mode else {
+            return Err(SpawnError::Unconfined(report.advice().unwrap_or_default()));
+        };
+        let mut on_the_host = None;
+        if command.network == Network::Door {
+            let (network, told) = match mode {
+                Mode::Namespaces => (Network::Door, door::environment(None, None)),
+                Mode::Landlock if report.keeps_to_doors() => {
+                    let (door, port) = door::on_the_host().await?;
+                    let told = door::environment(Some(port), door.password.as_ref());
+                    on_the_host = Some((door, port));
+                    (Network::Door, told)
+                }
+                // It could go past it.
+                Mode::Landlock => (Network::Off, Vec::new()),
+                Mode::Off => (Network::On, Vec::new()),
+            };
+            command.network = network;
+            command.env.splice(0..0, told);
+        }
+        command.limits.memory = command.limits.memory.min(report.host.most_memory());
+        let mut policy = self.policy(command, mode)?;
+        policy.door = on_the_host.as_ref().map(|(_, port)| *port);
+        let mut running = Running::start(&self.helper, &policy, streams).await?;
+        if let Some((door, _)) = on_the_host {
+            running.door = Some(door);
+        }
+        Ok(running)
     }
 
-    fn policy(&self, command: Command) -> Result<Policy, SpawnError> {
+    fn policy(&self, command: Command, mode: Mode) -> Result<Policy, SpawnError> {
         let refused = |reason: String| Err(SpawnError::Refused(reason));
-        let Some(mode) = self.report.mode else {
-            return Err(SpawnError::Unconfined(self.report.advice().unwrap_or_default()));
-        };
         if command.argv.is_empty() {
             return refused("There is no command.".into());
         }
@@ -159,6 +204,7 @@ impl Sandbox {
             tmp_root: self.tmp_root.clone(),
             held: command.held,
             network: command.network,
+            door: None,
             limits: command.limits,
             timeout: command.timeout,
         })
@@ -185,6 +231,10 @@ impl Sandbox {
             _ => Ok(real),
         }
     }
+}
+
+fn shared(report: Report) -> Arc<RwLock<Arc<Report>>> {
+    Arc::new(RwLock::new(Arc::new(report)))
 }
 
 /// The path with its folder resolved, but not itself: it may be a link, or not exist.

@@ -36,6 +36,8 @@ pub(super) struct Policy {
     /// A file that is locked until all is over.
     pub held: Option<PathBuf>,
     pub network: Network,
+    /// The port of the host's loopback interface that is the door, without namespaces.
+    pub door: Option<u16>,
     pub limits: Limits,
     pub timeout: Option<Duration>,
 }
@@ -92,6 +94,17 @@ pub enum Ending {
     TimedOut,
     /// It was ended on request.
     Killed,
+    /// It was ended because the whole of it used too much.
+    TooMuch(Bound),
+}
+
+/// What is bounded for a command with all that it started.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+pub enum Bound {
+    Processes,
+    Memory,
+    /// What has to stay free on the disks.
+    Disk,
 }
 
 impl Policy {
@@ -155,6 +168,7 @@ mod tests {
             tmp_root: "/t".into(),
             held: None,
             network: Network::Off,
+            door: None,
             limits: Limits::default(),
             timeout: Some(Duration::from_millis(1500)),
         }

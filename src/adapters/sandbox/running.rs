@@ -1,7 +1,7 @@
 //! A command under way: its outputs, its end, and ending it early.
 
 use std::{
-    io,
+    io::{self, Cursor},
     net::Shutdown,
     os::{fd::OwnedFd, unix::net::UnixStream as StdStream},
     path::{Path, PathBuf},
@@ -11,7 +11,7 @@ use std::{
 };
 
 use tokio::{
-    io::{AsyncBufReadExt, AsyncWriteExt, BufReader, Lines},
+    io::{AsyncBufReadExt, AsyncReadExt, AsyncWriteExt, BufReader, Chain, Lines},
     net::{
         UnixStream,
         unix::{
@@ -25,8 +25,10 @@ use tokio::{
 use super::{
     SpawnError,
     command::Streams,
+    door,
     policy::{Ending, Notice, Policy, Walls},
 };
+use crate::adapters::proxy::Door;
 
 /// How long a helper that was asked to end everything may take before it is ended itself.
 const PATIENCE: Duration = Duration::from_secs(3);
@@ -35,10 +37,11 @@ const PATIENCE: Duration = Duration::from_secs(3);
 #[derive(Debug)]
 pub struct Running {
     helper: Child,
-    notices: Lines<BufReader<OwnedReadHalf>>,
+    notices: Lines<BufReader<Chain<Cursor<Vec<u8>>, OwnedReadHalf>>>,
     stopper: Stopper,
     output: Option<Receiver>,
     errors: Option<Receiver>,
+    pub(super) door: Option<Door>,
     last_word: Option<Notice>,
     pub(super) walls: Walls,
 }
@@ -103,10 +106,16 @@ impl Running {
 
         let stopper = Stopper(Arc::new(ours.try_clone()?));
         ours.set_nonblocking(true)?;
-        let (read, mut write) = UnixStream::from_std(ours)?.into_split();
+        let mut control = UnixStream::from_std(ours)?;
+        control.write_all(&frame).await?;
+        let (door, first) = door::receive(&control).await?;
+        let (read, write) = control.into_split();
+        // Its end would be the order to stop.
+        write.forget();
         let mut running = Self {
             helper: child,
-            notices: BufReader::new(read).lines(),
+            notices: BufReader::new(Cursor::new(first).chain(read)).lines(),
+            door,
             stopper,
             output: Some(Receiver::from_owned_fd(output.into())?),
             errors: errors
@@ -115,9 +124,6 @@ impl Running {
             last_word: None,
             walls: Walls::default(),
         };
-        write.write_all(&frame).await?;
-        // Its end would be the order to stop.
-        write.forget();
         match running.next_notice().await? {
             Some(Notice::Started(walls)) => running.walls = walls,
             Some(Notice::Refused(reason)) => return Err(SpawnError::Refused(reason)),
@@ -136,6 +142,12 @@ impl Running {
     /// The error output, if it is separate. Once.
     pub fn take_errors(&mut self) -> Option<Receiver> {
         self.errors.take()
+    }
+
+    /// What the command's way out leads to, if it was given one and this host can keep it to that.
+    /// Once. Somebody has to serve it, or whoever knocks waits.
+    pub fn take_door(&mut self) -> Option<Door> {
+        self.door.take()
     }
 
     /// Ends the command with all that it started, within a second.
@@ -170,8 +182,14 @@ impl Running {
     }
 
     async fn next_notice(&mut self) -> io::Result<Option<Notice>> {
-        let line = self.notices.next_line().await?;
-        Ok(line.map(|line| serde_json::from_str(&line)).transpose()?)
+        loop {
+            match self.notices.next_line().await? {
+                // What came along with the door.
+                Some(line) if line.is_empty() => {}
+                Some(line) => return Ok(Some(serde_json::from_str(&line)?)),
+                None => return Ok(None),
+            }
+        }
     }
 }
 

@@ -114,6 +114,9 @@ pub(super) fn filters(mode: Mode, network: Network) -> Result<Vec<BpfProgram>, E
             .collect::<Result<_, _>>()?,
     );
     denied.insert(libc::SYS_socket, denied_sockets(mode, network)?);
+    if mode != Mode::Namespaces && network == Network::Door {
+        keep_to_the_door(&mut denied)?;
+    }
     let unknown: Rules = UNKNOWN.iter().map(|call| (*call, Vec::new())).collect();
 
     let mut programs = vec![compile(denied, libc::EPERM)?, compile(unknown, libc::ENOSYS)?];
@@ -131,7 +134,7 @@ pub(super) fn filters(mode: Mode, network: Network) -> Result<Vec<BpfProgram>, E
 fn denied_sockets(mode: Mode, network: Network) -> Result<Vec<SeccompRule>, Error> {
     let allowed: &[i32] = match (mode, network) {
         (Mode::Namespaces, _) => &[libc::AF_UNIX, libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK],
-        (Mode::Landlock | Mode::Off, Network::On) => {
+        (Mode::Landlock | Mode::Off, Network::On | Network::Door) => {
             &[libc::AF_INET, libc::AF_INET6, libc::AF_NETLINK]
         }
         (Mode::Landlock | Mode::Off, Network::Off) => return Ok(Vec::new()),
@@ -150,6 +153,28 @@ fn denied_sockets(mode: Mode, network: Network) -> Result<Vec<SeccompRule>, Erro
             compare(2, SeccompCmpOp::Ne, libc::NETLINK_ROUTE as u64)?,
         ])?,
     ])
+}
+
+/// Leaves nothing but connections over TCP, which Landlock keeps to one port: it knows nothing of
+/// other protocols, of connections that are made by sending, or of who listens unbound.
+fn keep_to_the_door(denied: &mut Rules) -> Result<(), Error> {
+    let no_netlink = || compare(0, SeccompCmpOp::Ne, libc::AF_NETLINK as u64);
+    let sockets = denied.entry(libc::SYS_socket).or_default();
+    // Datagrams, raw ones, the reliable ones, sequences, DCCP, and packets of old.
+    for kind in [2, 3, 4, 5, 6, 10] {
+        sockets.push(rule([masked(1, 0xf, kind)?, no_netlink()?])?);
+    }
+    sockets.push(rule([
+        no_netlink()?,
+        compare(2, SeccompCmpOp::Ne, 0)?,
+        compare(2, SeccompCmpOp::Ne, libc::IPPROTO_TCP as u64)?,
+    ])?);
+    let fast_open = libc::MSG_FASTOPEN as u64;
+    for (call, flags) in [(libc::SYS_sendto, 3), (libc::SYS_sendmsg, 2), (libc::SYS_sendmmsg, 3)] {
+        denied.insert(call, vec![rule([masked(flags, fast_open, fast_open)?])?]);
+    }
+    denied.insert(libc::SYS_listen, Vec::new());
+    Ok(())
 }
 
 fn rule<const N: usize>(conditions: [SeccompCondition; N]) -> Result<SeccompRule, Error> {

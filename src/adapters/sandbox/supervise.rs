@@ -14,23 +14,30 @@ use rustix::{
     },
 };
 
-use super::policy::Ending;
+use super::{
+    policy::{Ending, Policy},
+    watch::{Tree, Watch},
+};
 
 /// How long the rest of a tree may go on when the command itself has ended, so that what it has
 /// piped its output into can finish.
 const LINGER: Duration = Duration::from_millis(200);
 /// How long a tree gets to end by itself when it is asked to.
 const GRACE: Duration = Duration::from_millis(300);
-/// How often orphans that have ended are cleared away.
-const TICK: Duration = Duration::from_secs(1);
+/// How often orphans that have ended are cleared away, and the tree is looked at.
+const TICK: Duration = Duration::from_millis(200);
 
-/// Waits until `command`, a child of this process, ends, its time is up, or `control` ends or
-/// says something. What it started may still be there afterwards.
-pub(super) fn supervise(command: Pid, control: impl AsFd, timeout: Option<Duration>) -> Ending {
+/// Waits until `command`, a child of this process, ends, its time is up, the whole of it uses too
+/// much, or `control` ends or says something. What it started may still be there afterwards.
+pub(super) fn supervise(command: Pid, control: impl AsFd, policy: &Policy, tree: Tree) -> Ending {
     let mut children = Children { command, status: None };
-    let ending = children.watch(control, timeout.map(|timeout| Instant::now() + timeout));
+    let watch = Watch::over(tree, policy);
+    let deadline = policy.timeout.map(|timeout| Instant::now() + timeout);
+    let ending = children.watch(control, deadline, &watch);
     match ending {
         Ending::Code(_) | Ending::Signal(_) => children.wait_until_all_are_gone(LINGER),
+        // It gets no time to use still more.
+        Ending::TooMuch(_) => {}
         Ending::TimedOut | Ending::Killed => {
             let _ = kill_process_group(command, Signal::TERM);
             children.wait_until_all_are_gone(GRACE);
@@ -45,8 +52,9 @@ struct Children {
 }
 
 impl Children {
-    fn watch(&mut self, control: impl AsFd, deadline: Option<Instant>) -> Ending {
+    fn watch(&mut self, control: impl AsFd, deadline: Option<Instant>, watch: &Watch) -> Ending {
         let handle: Option<OwnedFd> = pidfd_open(self.command, PidfdFlags::empty()).ok();
+        let mut looked = Instant::now();
         loop {
             self.reap();
             if let Some(status) = self.status {
@@ -55,6 +63,12 @@ impl Children {
             let left = deadline.map(|deadline| deadline.saturating_duration_since(Instant::now()));
             if left == Some(Duration::ZERO) {
                 return Ending::TimedOut;
+            }
+            if looked.elapsed() >= TICK {
+                looked = Instant::now();
+                if let Some(bound) = watch.exceeded() {
+                    return Ending::TooMuch(bound);
+                }
             }
             // Without a handle on the process it is looked after often.
             let tick = if handle.is_some() { TICK } else { Duration::from_millis(5) };
@@ -124,7 +138,7 @@ pub(super) fn end_descendants() {
     }
 }
 
-fn collect_descendants(of: Pid, into: &mut Vec<Pid>) {
+pub(super) fn collect_descendants(of: Pid, into: &mut Vec<Pid>) {
     let Ok(threads) = fs::read_dir(format!("/proc/{of}/task")) else { return };
     for thread in threads.flatten() {
         let Ok(children) = fs::read_to_string(thread.path().join("children")) else { continue };

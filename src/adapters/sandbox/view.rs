@@ -88,13 +88,17 @@ pub(super) fn enter_namespaces(proof: &SingleThread, network: Network) -> io::Re
         | UnshareFlags::NEWIPC
         | UnshareFlags::NEWUTS
         | UnshareFlags::NEWCGROUP;
-    if network == Network::Off {
+    if network != Network::On {
         flags |= UnshareFlags::NEWNET;
     }
     sys::unshare(proof, flags).map_err(naming("new namespaces"))?;
     fs::write("/proc/self/setgroups", "deny").map_err(naming("groups"))?;
     fs::write("/proc/self/uid_map", format!("{user} {user} 1")).map_err(naming("the user"))?;
-    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).map_err(naming("the group"))
+    fs::write("/proc/self/gid_map", format!("{group} {group} 1")).map_err(naming("the group"))?;
+    if network != Network::On {
+        sys::raise_loopback().map_err(naming("the loopback interface"))?;
+    }
+    Ok(())
 }
 
 /// Replaces what this process sees by the view that the policy describes. Runs as the first
@@ -131,9 +135,6 @@ pub(super) fn build(policy: &Policy) -> io::Result<()> {
     let sealed = MountFlags::BIND | MountFlags::RDONLY | MountFlags::NOSUID | MountFlags::NODEV;
     mount_remount("/", sealed, "").map_err(naming("a read-only root"))?;
     sethostname(b"sandbox")?;
-    if policy.network == Network::Off {
-        sys::raise_loopback().map_err(naming("the loopback interface"))?;
-    }
     // A bound on the processes of the tree, where the kernel keeps one per namespace.
     let _ = fs::write("/proc/sys/kernel/pid_max", policy.limits.processes.max(512).to_string());
     Ok(())

@@ -9,6 +9,9 @@ use super::{
 /// A default and the sentence that explains it.
 pub(super) type Default = (Action, &'static str);
 
+/// Why a command does not reach a host that no rule is about.
+const NO_NETWORK: &str = "built-in: commands reach no host unless a rule for network allows it";
+
 /// What a tool may do when it is known to stay in the project.
 pub(super) fn of_tool(tool: &str) -> Default {
     match tool {
@@ -26,6 +29,8 @@ pub(super) fn of_tool(tool: &str) -> Default {
         "bash_output" | "bash_kill" => (Action::Allow, "built-in: the session's own jobs"),
         "bash" => (Action::Ask, "built-in: commands are asked about"),
         "web_fetch" | "web_search" => (Action::Ask, "built-in: the web is asked about"),
+        // Only rules let commands out.
+        "network" => (Action::Deny, NO_NETWORK),
         "memory_remember" => (Action::Ask, "built-in: what is remembered is asked about"),
         "external_directory" => {
             (Action::Ask, "built-in: paths outside the project are asked about")

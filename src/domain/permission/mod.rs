@@ -11,6 +11,7 @@ mod defaults;
 mod files;
 mod fixed;
 mod judge;
+mod network;
 mod paths;
 mod pattern;
 mod programs;
@@ -24,6 +25,7 @@ mod touch;
 pub use self::{
     files::may_show,
     judge::{About, Call, Judgement, PartJudgement, ProposedRule, judge, judge_below},
+    network::{Reachable, may_reach, may_reach_some},
     paths::Place,
     rule::{
         Action, MAX_PATTERN, MAX_TOOL, MCP_PREFIX, Origin, Rule, RuleError, RuleSet, TOOLS, Trust,

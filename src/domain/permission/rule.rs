@@ -56,7 +56,8 @@ pub struct Rule {
 }
 
 /// What a rule can be about. `external_directory` is the question whether a tool may leave the
-/// project, whichever tool it is.
+/// project, whichever tool it is; `network` is the question which hosts commands may reach while
+/// they run.
 pub const TOOLS: &[&str] = &[
     "read",
     "write",
@@ -77,10 +78,14 @@ pub const TOOLS: &[&str] = &[
     "skill",
     "memory_remember",
     "external_directory",
+    "network",
 ];
 
 /// What the tools of MCP servers begin with: `mcp__<server>__<tool>`.
 pub const MCP_PREFIX: &str = "mcp__";
+
+/// The question which hosts commands may reach.
+pub(super) const NETWORK: &str = "network";
 
 /// The longest tool name and the longest pattern of a rule, in characters.
 pub const MAX_TOOL: usize = 128;
@@ -99,6 +104,10 @@ pub enum RuleError {
     PatternTooLong,
     #[error("The pattern has a line break or another invisible character. Take it out.")]
     InvisibleCharacter,
+    #[error("Choose allow or deny for network: a command that runs cannot wait for an answer.")]
+    NoAnswerWhileRunning,
+    #[error("Name a host, such as *.crates.io, without https:// and without a path.")]
+    NoHost,
     #[error("The braces in the pattern stand for too many names. Write several rules.")]
     TooManyAlternatives,
 }
@@ -125,7 +134,17 @@ impl Rule {
         if tool != "bash" && !pattern::is_bounded(pattern) {
             return Err(RuleError::TooManyAlternatives);
         }
-        Ok(Self { id: None, tool: tool.into(), pattern: pattern.into(), action })
+        let mut pattern = pattern.to_owned();
+        if tool == NETWORK {
+            if action == Action::Ask {
+                return Err(RuleError::NoAnswerWhileRunning);
+            }
+            if pattern.contains(['/', ' ', '@']) {
+                return Err(RuleError::NoHost);
+            }
+            pattern.make_ascii_lowercase();
+        }
+        Ok(Self { id: None, tool: tool.into(), pattern, action })
     }
 }
 
@@ -203,7 +222,9 @@ fn covers(rule: &Rule, tool: &str, subject: Subject<'_>) -> bool {
 
 fn covers_tool(rule: &Rule, tool: &str) -> bool {
     match rule.tool.as_str() {
-        // Leaving the project is a question of its own: only a rule that names it can allow it.
+        // Leaving the project is a question of its own, and so is the network: only a rule that
+        // names it can allow it.
+        "*" if tool == NETWORK => rule.action == Action::Deny,
         "*" => tool != "external_directory" || rule.action != Action::Allow,
         "read" => READERS.contains(&tool),
         "write" | "edit" => WRITERS.contains(&tool),
@@ -248,6 +269,10 @@ mod tests {
         assert_eq!(parse("bash", ""), Err(RuleError::NoPattern));
         assert_eq!(parse("bash", &"x".repeat(1001)), Err(RuleError::PatternTooLong));
         assert_eq!(parse("bash", "a\nb"), Err(RuleError::InvisibleCharacter));
+        let network = |pattern: &str, action| Rule::parse("network", pattern, action);
+        assert!(network("*.Crates.io", Action::Allow).is_ok_and(|it| it.pattern == "*.crates.io"));
+        assert_eq!(network("a.org", Action::Ask), Err(RuleError::NoAnswerWhileRunning));
+        assert_eq!(network("https://a.org", Action::Deny), Err(RuleError::NoHost));
         let braces = "{a,b}".repeat(9);
         assert_eq!(parse("write", &braces), Err(RuleError::TooManyAlternatives));
         assert!(parse("bash", &braces).is_ok());

@@ -2,6 +2,7 @@
 
 mod bypasses;
 mod commands;
+mod network;
 mod offers;
 mod paths;
 mod properties;

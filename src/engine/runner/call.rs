@@ -248,6 +248,7 @@ impl Run {
             part: call.row.id,
             recorder: self.recorder.clone(),
             veil: self.gate.veil(),
+            gate: self.gate.clone(),
             cancel: self.reins.cancel.clone(),
             _noting: self.engine.snapshots.noting(self.session.id),
             notes: self.notes.0.clone(),
@@ -352,6 +353,7 @@ struct Job {
     part: crate::domain::ids::PartId,
     recorder: Arc<MessageRecorder>,
     veil: tools::Veil,
+    gate: crate::engine::gate::Gatekeeper,
     cancel: tokio_util::sync::CancellationToken,
     /// The next run, and undo, wait for its end.
     _noting: Noting,
@@ -383,6 +385,7 @@ impl Job {
                     recorder: &self.recorder,
                     cancel: &self.cancel,
                     allowed: &self.subjects,
+                    gate: &self.gate,
                     notes: &self.notes,
                 };
                 (tools::bash::run(&context, self.input).await, None)

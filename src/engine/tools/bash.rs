@@ -2,6 +2,9 @@
 
 pub mod background;
 
+mod network;
+mod told;
+
 use std::{
     path::{Path, PathBuf},
     sync::Arc,
@@ -12,16 +15,22 @@ use serde_json::{Value, json};
 use tokio::sync::{mpsc, oneshot};
 use tokio_util::sync::CancellationToken;
 
+use self::told::told;
 use super::{Outcome, Subject, disk::Trouble, input, workdir};
 use crate::{
     adapters::git::protected_paths,
-    adapters::sandbox::{Captured, Command, Ending, Exit, Network, Running, Spill, capture},
+    adapters::{
+        proxy::{Door, Proxy, Visit},
+        sandbox::{self, Captured, Command, Running, Spill, Stopper, capture},
+    },
     domain::{
         ids::{PartId, SessionId},
         output::{Bounds, Transcript},
     },
     engine::{
-        Engine,
+        Engine, caches,
+        gate::Gatekeeper,
+        hub::Teller,
         snapshots::{Changes, MessageRecorder},
     },
 };
@@ -36,6 +45,8 @@ pub struct BashContext<'a> {
     pub cancel: &'a CancellationToken,
     /// What the call was judged by; it starts nowhere else.
     pub allowed: &'a [Subject],
+    /// Says which hosts it may reach.
+    pub gate: &'a Gatekeeper,
     /// Where is said what undo does not cover, before the command runs.
     pub notes: &'a mpsc::UnboundedSender<Note>,
 }
@@ -116,13 +127,13 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         ..Command::default()
     };
     let ran = match spawn(context, command).await {
-        Ok(running) if input.background => {
-            let mut outcome = background::start(context, running, timeout, scan).await;
+        Ok(started) if input.background => {
+            let mut outcome = background::start(context, started, timeout, scan).await;
             let more = json!({ "not_covered": not_covered, "description": input.description });
             background::merge(&mut outcome.metadata, more);
             return outcome;
         }
-        Ok(running) => execute(context, running).await,
+        Ok(started) => execute(context, started).await,
         Err(error) => Err(error),
     };
     let changes = snapshots.after_command(scan).await;
@@ -137,7 +148,11 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         }
     };
     let mut outcome = match ran {
-        Ok((captured, spill)) => told(&captured, &spill, timeout),
+        Ok(Ran { captured, spill, visits }) => {
+            let mut outcome = told(&captured, &spill, timeout);
+            network::tell(&mut outcome, context, &visits);
+            outcome
+        }
         Err(error) => failed(error, json!({})),
     };
     if let (Value::Object(fields), Value::Object(more)) =
@@ -201,54 +216,82 @@ impl Outcome {
     }
 }
 
+/// A command on its way.
+struct Started {
+    running: Running,
+    proxy: Proxy,
+    /// Where it reaches the proxy.
+    door: Option<Door>,
+    spill: Spill,
+}
+
+/// A command that ran.
+struct Ran {
+    captured: Captured,
+    spill: Spill,
+    /// What it reached over the network, and what it did not.
+    visits: Vec<Visit>,
+}
+
 /// Starts a command in the sandbox.
-async fn spawn(context: &BashContext<'_>, command: Command) -> Result<Running, String> {
+async fn spawn(context: &BashContext<'_>, command: Command) -> Result<Started, String> {
     let folder = context.engine.outputs_of(context.session);
     tokio::fs::create_dir_all(&folder)
         .await
         .map_err(|err| format!("No room for output: {err}."))?;
     let settings = &context.engine.config.sandbox;
-    let command = Command {
+    let mut command = Command {
         env: path_of(&settings.path),
-        writable: [context.root.to_path_buf()]
-            .into_iter()
-            .chain(settings.caches.iter().cloned())
-            .collect(),
+        writable: vec![context.root.to_path_buf()],
         readable: settings.readable.clone(),
-        network: Network::Off,
+        network: network::of(context),
         ..command
     };
-    context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())
+    for cache in caches::present(settings) {
+        let variables = cache.variables.iter();
+        command.env.extend(
+            variables.map(|(name, path)| ((*name).to_owned(), path.to_string_lossy().into())),
+        );
+        command.protected.extend(cache.protected);
+        command.writable.push(cache.path);
+    }
+    let gate = context.gate.clone();
+    let judge = Arc::new(move |target: &_| gate.may_reach(target));
+    let proxy = Proxy::new(context.engine.outside.clone(), judge);
+    let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
+    let door = running.take_door();
+    let spill = Spill::to(folder.join(format!("{}.txt", context.part)));
+    Ok(Started { running, proxy, door, spill })
 }
 
-/// Where the whole output of a call's command is kept.
-fn spill(engine: &Engine, session: SessionId, part: PartId) -> Spill {
-    Spill::to(engine.outputs_of(session).join(format!("{part}.txt")))
+impl Started {
+    fn stopper(&self) -> Stopper {
+        self.running.stopper()
+    }
+
+    /// Reads it to its end. Who watches is told meanwhile what it says.
+    async fn to_the_end(mut self, teller: &Teller, part: PartId) -> Result<Ran, String> {
+        let heard = |said: &Transcript| teller.output(part, &said.glance(GLANCE));
+        let captured = capture(&mut self.running, Some(&mut self.spill), heard);
+        let captured = self.proxy.serve_while(self.door.as_ref(), captured).await;
+        teller.hush(part);
+        let captured =
+            captured.map_err(|err| format!("The command's output could not be read: {err}."))?;
+        Ok(Ran { captured, spill: self.spill, visits: self.proxy.traffic().visits() })
+    }
 }
 
 /// Reads a command to its end, or to the end of the run.
-async fn execute(
-    context: &BashContext<'_>,
-    mut running: Running,
-) -> Result<(Captured, Spill), String> {
-    let stopper = running.stopper();
-    let mut spill = spill(context.engine, context.session, context.part);
+async fn execute(context: &BashContext<'_>, started: Started) -> Result<Ran, String> {
+    let stopper = started.stopper();
     let teller = context.engine.hub.teller(context.session);
-    let captured = {
-        let heard = |said: &Transcript| teller.output(context.part, &said.glance(GLANCE));
-        let mut captured = std::pin::pin!(capture(&mut running, Some(&mut spill), heard));
-        tokio::select! {
-            captured = &mut captured => captured,
-            () = context.cancel.cancelled() => {
-                stopper.kill();
-                captured.await
-            }
+    let mut ran = std::pin::pin!(started.to_the_end(&teller, context.part));
+    tokio::select! {
+        ran = &mut ran => ran,
+        () = context.cancel.cancelled() => {
+            stopper.kill();
+            ran.await
         }
-    };
-    teller.hush(context.part);
-    match captured {
-        Ok(captured) => Ok((captured, spill)),
-        Err(err) => Err(format!("The command's output could not be read: {err}.")),
     }
 }
 
@@ -262,57 +305,8 @@ fn path_of(folders: &[PathBuf]) -> Vec<(String, String)> {
         path.push_str(&folder.to_string_lossy());
         path.push(':');
     }
-    path.push_str("/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin");
+    path.push_str(sandbox::PATH);
     vec![("PATH".into(), path)]
-}
-
-/// What the model and the page are told of a command that ran.
-fn told(captured: &Captured, spill: &Spill, timeout: u64) -> Outcome {
-    let Captured { exit: Exit { ending, protected_restored, protected_lost }, transcript, .. } =
-        captured;
-    let whole = spill.path().to_string_lossy();
-    let cut = transcript.is_cut();
-    let mut output = transcript.text(cut.then_some(&*whole));
-    let mut say = |line: String| {
-        if !output.is_empty() && !output.ends_with('\n') {
-            output.push('\n');
-        }
-        output.push_str(&line);
-    };
-    let (code, error) = how(*ending, timeout);
-    if let Some(code) = code.filter(|code| *code != 0) {
-        say(format!("(exit code {code})"));
-    }
-    for path in protected_restored {
-        say(format!("{} must not be changed by commands; it was put back.", path.display()));
-    }
-    for path in protected_lost {
-        say(format!(
-            "{} must not be changed by commands and could not be put back.",
-            path.display()
-        ));
-    }
-    let error =
-        error.map(|error| if output.is_empty() { error } else { format!("{error}\n{output}") });
-    let metadata = json!({
-        "exit_code": code,
-        "lines": transcript.lines(),
-        "bytes": transcript.bytes(),
-        "cut": cut,
-        "protected_restored": protected_restored,
-    });
-    Outcome { output, error, title: String::new(), metadata }
-}
-
-/// How a command ended: its exit code, or why it has none.
-pub fn how(ending: Ending, timeout: u64) -> (Option<i32>, Option<String>) {
-    let why = match ending {
-        Ending::Code(code) => return (Some(code), None),
-        Ending::Signal(signal) => format!("The command was ended by signal {signal}."),
-        Ending::TimedOut => format!("The command took longer than {timeout} ms and was ended."),
-        Ending::Killed => "The command was stopped.".to_owned(),
-    };
-    (None, Some(why))
 }
 
 fn failed(error: String, metadata: Value) -> Outcome {

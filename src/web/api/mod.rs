@@ -14,6 +14,7 @@ pub mod page;
 pub mod projects;
 pub mod providers;
 pub mod rules;
+pub mod sandbox;
 pub mod schema;
 pub mod sessions;
 pub mod tokens;
@@ -53,6 +54,7 @@ fn features() -> Vec<Document> {
         providers::Doc::openapi(),
         own_providers::Doc::openapi(),
         rules::Doc::openapi(),
+        sandbox::Doc::openapi(),
         sessions::Doc::openapi(),
         tokens::Doc::openapi(),
         usage::Doc::openapi(),

@@ -17,6 +17,7 @@ use crate::{
 /// What can be tried: tools whose calls are about a text.
 pub(super) const TRIED: &[&str] = &[
     "bash",
+    "network",
     "read",
     "edit",
     "write",
@@ -124,7 +125,7 @@ impl ListPanel {
     pub fn of(frame: Frame, path: String, rules: &[Rule], names: &HashMap<UserId, String>) -> Self {
         let count = rules.len();
         let rows = (1..).zip(rules).map(|(number, rule)| Row::of(rule, (number, count), names));
-        let tools = ["bash", "edit", "read", "web_fetch", "external_directory"];
+        let tools = ["bash", "edit", "read", "network", "web_fetch", "external_directory"];
         let others = TOOLS.iter().copied().filter(|it| !tools.contains(it));
         Self {
             frame,

@@ -284,6 +284,17 @@ fn notes(meta: &Value) -> Vec<String> {
     if !restored.is_empty() {
         notes.push(format!("Put back, because commands may not change it: {restored}"));
     }
+    let visits = meta["network"].as_array().map_or(&[][..], Vec::as_slice);
+    let reached = visits.iter().filter(|it| it["connections"].as_u64() > Some(0));
+    let reached: Vec<_> = reached.filter_map(|it| it["host"].as_str()).collect();
+    if !reached.is_empty() {
+        notes.push(format!("Reached over the network: {}", reached.join(", ")));
+    }
+    let refused = visits.iter().filter(|it| it["refused"].is_string());
+    let refused: Vec<_> = refused.filter_map(|it| it["host"].as_str()).collect();
+    if !refused.is_empty() {
+        notes.push(format!("Not reached over the network: {}", refused.join(", ")));
+    }
     let taken = list("taken_away");
     if !taken.is_empty() {
         notes.push(format!("Taken away, because git would run it outside the sandbox: {taken}"));

@@ -9,6 +9,11 @@ use std::{
 use forge::adapters::sandbox::{Captured, Command, ConfiguredMode, Ending, Mode, Sandbox, capture};
 use tempfile::TempDir;
 
+/// Where places are made, when this process was started in a set-up of its own.
+pub const FOLDER: &str = "FORGE_TEST_FOLDER";
+/// The modes that this host must offer there.
+pub const EXPECTED: &str = "FORGE_TEST_MODES";
+
 pub struct Place {
     _home: TempDir,
     pub project: PathBuf,
@@ -31,7 +36,8 @@ impl Said {
 
 pub async fn place() -> Place {
     // Not below /tmp, of which a command may have one of its own.
-    place_in(Path::new(env!("CARGO_TARGET_TMPDIR"))).await
+    let folder = std::env::var_os(FOLDER).map(PathBuf::from);
+    place_in(&folder.unwrap_or_else(|| env!("CARGO_TARGET_TMPDIR").into())).await
 }
 
 pub async fn place_in(folder: &Path) -> Place {
@@ -52,13 +58,7 @@ pub async fn place_in(folder: &Path) -> Place {
 impl Place {
     /// The modes that confine and that this host offers. There must be one, or nothing is tested.
     pub fn modes(&self) -> Vec<Mode> {
-        let report = self.sandbox.report();
-        let modes: Vec<_> = [Mode::Namespaces, Mode::Landlock]
-            .into_iter()
-            .filter(|it| report.offers(*it))
-            .collect();
-        assert!(!modes.is_empty(), "this host confines nothing: {report:?}");
-        modes
+        modes_of(&self.sandbox)
     }
 
     pub async fn probe_again(&self) {
@@ -89,6 +89,18 @@ impl Place {
         let captured = capture(&mut running, None, |_| {}).await.unwrap();
         Said { text: captured.transcript.text(None), captured }
     }
+}
+
+/// The modes that confine and that this host offers. There must be one, or nothing is tested.
+pub fn modes_of(sandbox: &Sandbox) -> Vec<Mode> {
+    let report = sandbox.report();
+    let modes = [Mode::Namespaces, Mode::Landlock].into_iter().filter(|it| report.offers(*it));
+    let modes: Vec<_> = modes.collect();
+    assert!(!modes.is_empty(), "this host confines nothing: {report:?}");
+    if let Ok(expected) = std::env::var(EXPECTED) {
+        assert_eq!(format!("{modes:?}"), expected, "{report:?}");
+    }
+    modes
 }
 
 /// Processes that have this word among their arguments.

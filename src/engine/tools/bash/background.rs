@@ -4,9 +4,9 @@ use std::{sync::Arc, time::Duration};
 
 use serde_json::{Value, json};
 
-use super::{BashContext, GLANCE, failed, how, metadata, spill};
+use super::{BashContext, Ran, Started, failed, metadata, network, told::how};
 use crate::{
-    adapters::sandbox::{Captured, Running, Spill, capture},
+    adapters::sandbox::Captured,
     domain::{
         ids::{PartId, SessionId},
         message::{Part, ToolCall},
@@ -36,15 +36,15 @@ const STORED: Duration = Duration::from_secs(30);
 /// Lets a command go on, and says how to get at it.
 pub(super) async fn start(
     context: &BashContext<'_>,
-    running: Running,
+    started: Started,
     timeout: u64,
     scan: Scan,
 ) -> Outcome {
     let (engine, session, part) = (context.engine.clone(), context.session, context.part);
-    let spill = spill(&engine, session, part);
-    let job = engine.jobs.put(session, part, spill.path().to_owned(), running.stopper());
+    let output = started.spill.path().to_owned();
+    let job = engine.jobs.put(session, part, output, started.stopper());
     let watched = Watched { engine, session, part, job: job.clone(), timeout };
-    tokio::spawn(watched.to_the_end(running, spill, scan));
+    tokio::spawn(watched.to_the_end(started, scan));
     let _ = tokio::time::timeout(FIRST_WORDS, job.ended()).await;
     let (said, upto) = match jobs::read(&job.output, 0).await {
         Ok(read) => read,
@@ -67,30 +67,28 @@ struct Watched {
 }
 
 impl Watched {
-    async fn to_the_end(self, mut running: Running, mut spill: Spill, scan: Scan) {
+    async fn to_the_end(self, started: Started, scan: Scan) {
         let teller = self.engine.hub.teller(self.session);
-        let heard = |said: &Transcript| teller.output(self.part, &said.glance(GLANCE));
-        let captured = capture(&mut running, Some(&mut spill), heard).await;
-        let how = self.how(&captured);
+        let ran = started.to_the_end(&teller, self.part).await;
+        let how = self.how(&ran);
         self.job.has_ended(how.clone());
         let changes = self.engine.snapshots.after_command(scan).await;
-        if let Err(err) = self.tell(&how, captured.ok(), changes).await {
+        if let Err(err) = self.tell(&how, ran.ok(), changes).await {
             tracing::error!(session = %self.session, part = %self.part, "telling of a job: {err:#}");
         }
-        teller.hush(self.part);
         self.job.is_over();
         if let Err(err) = runner::refresh_summary(&self.engine, self.session).await {
             tracing::error!(session = %self.session, "comparing files: {err:#}");
         }
     }
 
-    fn how(&self, captured: &std::io::Result<Captured>) -> String {
-        match captured {
-            Ok(captured) => match how(captured.exit.ending, self.timeout) {
+    fn how(&self, ran: &Result<Ran, String>) -> String {
+        match ran {
+            Ok(ran) => match how(ran.captured.exit.ending, self.timeout) {
                 (Some(code), _) => format!("It ended with exit code {code}."),
                 (None, why) => why.unwrap_or_default(),
             },
-            Err(err) => format!("Its output could not be read: {err}."),
+            Err(err) => err.clone(),
         }
     }
 
@@ -98,14 +96,17 @@ impl Watched {
     async fn tell(
         &self,
         how: &str,
-        captured: Option<Captured>,
+        ran: Option<Ran>,
         changes: Result<Changes, SnapshotsError>,
     ) -> anyhow::Result<()> {
         let Some((row, mut call)) = self.stored_call().await? else { return Ok(()) };
         let meta = &mut call.metadata;
         merge(meta, json!({ "job": { "id": self.job.id, "state": "over", "how": how } }));
-        if let Some(captured) = captured {
+        if let Some(Ran { captured, visits, .. }) = ran {
             merge(meta, self.said(&captured));
+            if !visits.is_empty() {
+                merge(meta, json!({ "network": network::metadata(&visits) }));
+            }
         }
         match changes {
             Ok(changes) => merge(meta, metadata(&changes)),

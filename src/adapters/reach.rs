@@ -1,8 +1,9 @@
-//! Keeps requests for members' providers out of the server's own network.
+//! Keeps what others cause to be asked out of the server's own network: requests for members'
+//! providers, and what commands of agents reach through their proxy.
 //!
 //! Looking at the address that somebody entered is not enough: a name may lead anywhere, and
-//! elsewhere the next time (DNS rebinding). So the client of members' providers resolves names
-//! itself, looks at every address that comes of it, and connects to those very addresses. It has
+//! elsewhere the next time (DNS rebinding). So names are resolved here, every address that comes of
+//! it is looked at, and those very addresses are connected to. The client of members' providers has
 //! no proxy, which would resolve names once more, and follows no redirect.
 
 use std::{
@@ -37,7 +38,7 @@ impl Names for SystemNames {
     }
 }
 
-/// Where members' providers may lie.
+/// Where requests that are not the operator's own may lead.
 #[derive(Clone, Debug)]
 pub struct Hosts {
     allowed: Arc<HashSet<String>>,
@@ -63,6 +64,33 @@ impl Hosts {
         }
         Err(OwnNetwork { host })
     }
+}
+
+impl Hosts {
+    /// The addresses of a host, if all of them may be connected to.
+    pub(super) async fn find(&self, host: &Host<String>) -> Result<Vec<IpAddr>, NotFound> {
+        let (name, found) = match host {
+            Host::Ipv4(address) => (address.to_string(), vec![IpAddr::V4(*address)]),
+            Host::Ipv6(address) => (address.to_string(), vec![IpAddr::V6(*address)]),
+            Host::Domain(name) => (host_name(name), self.names.find(name.clone()).await?),
+        };
+        if found.is_empty() {
+            return Err(io::Error::from(io::ErrorKind::NotFound).into());
+        }
+        if !self.allowed.contains(&name) && !found.iter().all(|it| may_be_reached(*it)) {
+            return Err(OwnNetwork { host: name }.into());
+        }
+        Ok(found)
+    }
+}
+
+/// Why there is no address to connect to.
+#[derive(Debug, thiserror::Error)]
+pub(super) enum NotFound {
+    #[error(transparent)]
+    Own(#[from] OwnNetwork),
+    #[error(transparent)]
+    Unknown(#[from] io::Error),
 }
 
 impl Default for Hosts {
