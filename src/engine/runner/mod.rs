@@ -5,10 +5,12 @@
 
 mod bill;
 mod call;
+mod cut_off;
 mod endpoint;
 mod files;
 mod forewarn;
 mod late;
+mod ledger;
 mod record;
 mod repair;
 mod run;
