@@ -14,16 +14,22 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, attachments, auth, error::Error, files, guard, health, home, idempotency,
-    models, projects, providers, rules, sessions, setup, usage, users,
+    account, api, assets, attachments, auth,
+    error::Error,
+    files,
+    guard::{self, Finds, For},
+    health, home, idempotency, models, projects, providers, rules, sessions, setup, usage, users,
 };
-use crate::store::{
-    AdminRow, OwnRow, OwnedRow,
-    entity::{
-        api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
-        budget::Model as Budget, message::Model as Message, part::Model as Part,
-        project::Model as Project, provider::Model as Provider, session::Model as Session,
-        sign_in::Model as SignIn, user::Model as User,
+use crate::{
+    domain::ids::UserId,
+    store::{
+        AdminRow, Db, DbErr, OwnRow, OwnedRow,
+        entity::{
+            api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
+            budget::Model as Budget, message::Model as Message, part::Model as Part,
+            project::Model as Project, provider::Model as Provider, session::Model as Session,
+            sign_in::Model as SignIn, user::Model as User,
+        },
     },
 };
 
@@ -367,34 +373,31 @@ impl Door for Admin {
     }
 }
 
-impl<T: OwnedRow + Clone + 'static> Door for Owner<T> {
-    const ACCESS: Access = Access::Owner;
+macro_rules! rows {
+    ($($door:ident: $row:ident, $access:ident, $open:ident, $find:expr;)*) => {$(
+        impl<T: $row + Clone + 'static> Finds for $door<T> {
+            type Row = T;
+            type Id = T::Id;
+            const FOR: For = For::$open;
 
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::owner::<T>))
-    }
+            async fn find(db: &Db, visitor: UserId, id: T::Id) -> Result<Option<T>, DbErr> {
+                $find(db, visitor, id).await
+            }
+        }
+
+        impl<T: $row + Clone + 'static> Door for $door<T> {
+            const ACCESS: Access = Access::$access;
+
+            fn hang(route: Route) -> Route {
+                route.wrap(from_fn(guard::row::<Self>))
+            }
+        }
+    )*};
 }
 
-impl<T: OwnRow + Clone + 'static> Door for Own<T> {
-    const ACCESS: Access = Access::Owner;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::own_row::<T>))
-    }
-}
-
-impl<T: OwnedRow + Clone + 'static> Door for Shared<T> {
-    const ACCESS: Access = Access::Shared;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::owner::<T>))
-    }
-}
-
-impl<T: AdminRow + Clone + 'static> Door for Managed<T> {
-    const ACCESS: Access = Access::AdminRow;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::admin_row::<T>))
-    }
+rows! {
+    Owner:   OwnedRow, Owner,    Anybody, T::find_owned;
+    Shared:  OwnedRow, Shared,   Anybody, T::find_owned;
+    Own:     OwnRow,   Owner,    Anybody, T::find_own;
+    Managed: AdminRow, AdminRow, Admins,  |db, _, id| T::find_for_admin(db, id);
 }

@@ -9,16 +9,12 @@ use super::{
         error::Error,
         extract::{CurrentUser, Json, Owned, Query},
     },
-    json,
     maybe::Maybe,
     page::{Page, PageQuery},
-    providers::{
-        self, Listing, Provider, ProviderChange, ProviderToCreate, TestResult, TestToRun, View,
-    },
+    providers::{self, Listing, Provider, ProviderChange, ProviderToCreate, TestResult, TestToRun},
 };
 use crate::{
     app::App,
-    domain::ids::ProviderId,
     engine::refused::Actor,
     store::{self, entity::provider::Model as Row},
 };
@@ -39,12 +35,8 @@ pub async fn index(
     CurrentUser(user): CurrentUser,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Error> {
-    let bounds = query.bounds::<ProviderId>()?;
-    let mut rows = store::providers::personal(&app.db, user.id).await?;
-    rows.sort_by_key(|row| row.id);
-    rows.retain(|row| bounds.after.is_none_or(|after| row.id > after));
-    let shown = |row| Provider::of(&app, row, View::List);
-    json(StatusCode::OK, &bounds.page(rows, |row: &Row| row.id, shown))
+    let rows = store::providers::personal(&app.db, user.id).await?;
+    providers::listed(&app, &user, &query, rows)
 }
 
 /// Adds a provider of your own
@@ -61,7 +53,7 @@ pub async fn create(
     Json(wish): Json<ProviderToCreate>,
 ) -> Result<HttpResponse, Error> {
     let row = app.providers().create_personal(user.id, wish.into(), &by).await?;
-    json(StatusCode::CREATED, &Provider::of(&app, row, View::Whole))
+    providers::whole(&app, StatusCode::CREATED, row)
 }
 
 /// Shows a provider of your own
@@ -70,7 +62,7 @@ pub async fn create(
     responses((status = 200, description = "The provider", body = Provider)),
 )]
 pub async fn show(app: Data<App>, Owned(row): Owned<Row>) -> Result<HttpResponse, Error> {
-    json(StatusCode::OK, &Provider::of(&app, row, View::Whole))
+    providers::whole(&app, StatusCode::OK, row)
 }
 
 /// Changes a provider of your own
