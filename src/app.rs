@@ -34,7 +34,8 @@ use crate::{
         throttle::Throttle,
     },
     engine::{
-        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers, rules::Rules,
+        Engine, Parts, passwords::Passwords, projects::Projects, providers::Providers,
+        rules::Rules, settings,
     },
     store::{self, Db, DbErr, audit},
 };
@@ -120,6 +121,7 @@ impl App {
             vault: vault.clone(),
             sandbox,
         })?);
+        settings::load(&engine).await?;
         Ok(Self {
             set_up: Arc::new(AtomicBool::new(any?)),
             passwords: Passwords::new(&config.accounts),

@@ -344,7 +344,9 @@ impl Config {
         for host in &self.providers.allowed_hosts {
             // An address of IPv6 is a host with brackets around it.
             let bracketed = format!("[{host}]");
-            if Host::parse(host).or_else(|_| Host::parse(&bracketed)).is_err() {
+            let parsed = Host::parse(host).or_else(|_| Host::parse(&bracketed));
+            // A star would be a name like any other, and allow nothing.
+            if parsed.is_err() || host.contains('*') {
                 return wrong(format!(
                     "providers.allowed_hosts has {host}: give names or addresses of hosts, without \
                      http:// and without a port."
@@ -440,7 +442,7 @@ mod tests {
     fn hosts_that_members_may_reach_are_names_or_addresses() {
         let hosts = r#"["llm.internal", "10.0.0.7", "[fd00::7]", "fd00::8"]"#;
         assert!(read(&format!("[providers]\nallowed_hosts = {hosts}")).is_ok());
-        for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", ""] {
+        for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", "*.internal", ""] {
             let err = read(&format!("[providers]\nallowed_hosts = [\"{bad}\"]")).unwrap_err();
             assert!(err.contains("providers.allowed_hosts"), "{bad}: {err}");
         }

@@ -14,6 +14,7 @@ mod m20261202_000001_usage;
 mod m20261202_000002_budgets;
 mod m20261203_000001_session_settings;
 mod m20261203_000002_attachments;
+mod m20261204_000001_settings;
 
 pub struct Migrator;
 
@@ -30,6 +31,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261202_000002_budgets::Migration),
             Box::new(m20261203_000001_session_settings::Migration),
             Box::new(m20261203_000002_attachments::Migration),
+            Box::new(m20261204_000001_settings::Migration),
         ]
     }
 }

@@ -32,6 +32,9 @@ use crate::{
 /// The most budgets of one hand: of one person, or of all administrators together.
 const MOST: u64 = 1_000;
 
+/// Budgets that a page shows at once.
+const SHOWN: usize = 100;
+
 /// A budget as it holds for one call.
 pub(super) struct Limit {
     pub subject: Subject,
@@ -155,10 +158,17 @@ pub async fn of_session(engine: &Engine, session: &Session) -> Result<Vec<Standi
     standing(engine, overruled(rows), user, zone).await
 }
 
-/// How the budgets stand that a person may see, at most a hundred.
-pub async fn of_person(engine: &Engine, user: &User, admin: bool) -> Result<Vec<Standing>, DbErr> {
-    let rows = budgets::page(&engine.db, user.id, admin, None, 100).await?;
-    standing(engine, rows, user.id, zone(engine, Some(user))).await
+/// How the budgets stand that a person may see, after one of them, and whether there are more.
+pub async fn of_person(
+    engine: &Engine,
+    user: &User,
+    admin: bool,
+    after: Option<BudgetId>,
+) -> Result<(Vec<Standing>, bool), DbErr> {
+    let mut rows = budgets::page(&engine.db, user.id, admin, after, SHOWN as u64 + 1).await?;
+    let more = rows.len() > SHOWN;
+    rows.truncate(SHOWN);
+    Ok((standing(engine, rows, user.id, zone(engine, Some(user))).await?, more))
 }
 
 /// How some budgets stand, of which everyone's are a person's own.

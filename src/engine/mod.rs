@@ -15,6 +15,7 @@ pub mod refused;
 pub mod rules;
 pub mod runner;
 pub mod sessions;
+pub mod settings;
 pub mod snapshots;
 pub mod system_prompt;
 pub mod tools;
@@ -51,6 +52,8 @@ pub struct Engine {
     pub runs: runner::Runs,
     /// What calls that go on may still cost.
     pub holds: budgets::Holds,
+    /// What administrators have set over the configuration.
+    pub settings: settings::Settings,
     /// Commands and searches that run at the same time, over all sessions.
     pub heavy: Semaphore,
     /// Where runs go on: not on the thread that happened to take a prompt, for a browser keeps to
@@ -90,6 +93,7 @@ impl Engine {
             hub: hub::Hub::default(),
             runs: runner::Runs::default(),
             holds: budgets::Holds::default(),
+            settings: settings::Settings::default(),
             heavy,
             threads: Handle::current(),
             config,

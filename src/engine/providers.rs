@@ -89,7 +89,7 @@ impl<'a> Providers<'a> {
             entropy: engine.entropy.as_ref(),
             vault: &engine.vault,
             models: &engine.models,
-            personal: engine.config.providers.personal,
+            personal: engine.personal_providers().value,
             wait: Duration::from_secs(engine.config.agent.idle_seconds).min(LONGEST),
         }
     }

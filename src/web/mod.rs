@@ -25,6 +25,7 @@ mod request_log;
 pub mod routes;
 pub mod rules;
 pub mod sessions;
+mod settings;
 mod setup;
 pub mod sign_ins;
 pub mod upload;

@@ -18,7 +18,8 @@ use super::{
     error::Error,
     files,
     guard::{self, Finds, For},
-    health, home, idempotency, models, projects, providers, rules, sessions, setup, usage, users,
+    health, home, idempotency, models, projects, providers, rules, sessions, settings, setup,
+    usage, users,
 };
 use crate::{
     domain::ids::UserId,
@@ -70,6 +71,9 @@ fn pages() -> Vec<Entry> {
         Managed::<User>::post ("/admin/users/{id}/enable",   users::enable),
         Managed::<User>::post ("/admin/users/{id}/sign-out", users::sign_out),
         Managed::<User>::post ("/admin/users/{id}/delete",   users::delete),
+
+        Admin::get  ("/admin/settings", settings::show),
+        Admin::post ("/admin/settings", settings::save),
 
         SignedIn::get          ("/",                     home::index),
         SignedIn::get          ("/projects/new",         projects::adding::form),
@@ -162,7 +166,12 @@ fn pages() -> Vec<Entry> {
 fn api() -> Vec<Entry> {
     vec![
         Anyone::get   ("/api/v1/openapi.json", api::openapi),
-        SignedIn::get ("/api/v1/me",           api::me::show),
+
+        SignedIn::get    ("/api/v1/me",            api::me::show),
+        SignedIn::patch  ("/api/v1/me",            api::me::change),
+        SignedIn::get    ("/api/v1/me/favourites", api::favourites::index),
+        SignedIn::create ("/api/v1/me/favourites", api::favourites::create),
+        SignedIn::delete ("/api/v1/me/favourites", api::favourites::delete),
 
         Admin::get    ("/api/v1/users", api::users::index),
         Admin::create ("/api/v1/users", api::users::create),
@@ -185,6 +194,9 @@ fn api() -> Vec<Entry> {
         Own::<Provider>::delete ("/api/v1/me/providers/{id}",         api::own_providers::delete),
         Own::<Provider>::post   ("/api/v1/me/providers/{id}/test",    api::own_providers::test),
         Own::<Provider>::post   ("/api/v1/me/providers/{id}/refresh", api::own_providers::refresh),
+
+        Admin::get   ("/api/v1/settings/global", api::settings::of_everybody),
+        Admin::patch ("/api/v1/settings/global", api::settings::change_for_everybody),
 
         Admin::get ("/api/v1/rules", api::rules::of_everybody),
         Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),

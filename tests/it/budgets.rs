@@ -316,3 +316,34 @@ async fn budgets_are_set_by_whom_they_belong_to() {
         log.iter().filter(|it| it.subject_id.as_deref() == Some(id)).map(|it| &it.action).collect();
     assert_eq!(changed, ["budget.removed", "budget.changed", "budget.created"]);
 }
+
+#[actix_web::test]
+async fn a_budget_can_be_set_for_any_session_and_all_budgets_are_shown() {
+    let app = TestApp::start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let project = app.project(&alice, "atlas").await;
+    app.provider_row().await;
+    let first = app.session(&alice, &project).await;
+    for _ in 0..101 {
+        let session = app.session(&alice, &project).await;
+        let subject = session.id.to_string();
+        let wish = json!({"scope": "session", "subject": subject, "period": "total", "limit": 5});
+        set(&alice, wish).await;
+    }
+    let page = alice.get("/usage").await.assert_ok().body;
+    assert!(!page.contains(&format!("session:{}", first.id)), "it is not among the newest");
+    let session = alice.get(&format!("/sessions/{}", first.id)).await.assert_ok().body;
+    let link = format!("/usage?budget={}", first.id);
+    assert!(session.contains(&link), "{session}");
+    let page = alice.get(&link).await.assert_ok().body;
+    let option = format!("value=\"session:{}\" selected", first.id);
+    assert_eq!(page.matches(&option).count(), 1, "{page}");
+    bob.get(&link).await.assert_status(404);
+    alice.get("/usage?budget=nonsense").await.assert_status(404);
+
+    assert_eq!(page.matches("/remove\"").count(), 100);
+    let more = page.split("after=").nth(1).unwrap().split('#').next().unwrap();
+    let rest = alice.get(&format!("/usage?after={more}")).await.assert_ok().body;
+    assert_eq!(rest.matches("/remove\"").count(), 1);
+    assert!(!rest.contains("More budgets"));
+}

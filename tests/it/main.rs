@@ -21,6 +21,7 @@ mod runner;
 mod sandbox;
 mod session_api;
 mod session_page;
+mod settings;
 mod snapshots;
 mod support;
 mod tidy;

@@ -12,7 +12,7 @@ use crate::{
 /// The most providers that a person may have.
 pub(super) const MOST: u64 = 50;
 
-/// What is said where the operator does not want them.
+/// What is said where administrators do not want them.
 pub const SWITCHED_OFF: &str = "Providers of your own are switched off on this server. What you \
      have entered is kept, and sessions cannot use it.";
 

@@ -7,6 +7,7 @@
 pub mod asks;
 pub mod attachments;
 pub mod budgets;
+pub mod favourites;
 mod maybe;
 pub mod me;
 pub mod own_providers;
@@ -16,6 +17,7 @@ pub mod providers;
 pub mod rules;
 pub mod schema;
 pub mod sessions;
+pub mod settings;
 pub mod tokens;
 pub mod usage;
 pub mod users;
@@ -47,6 +49,7 @@ fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
         budgets::Doc::openapi(),
+        favourites::Doc::openapi(),
         attachments::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
@@ -54,6 +57,7 @@ fn features() -> Vec<Document> {
         own_providers::Doc::openapi(),
         rules::Doc::openapi(),
         sessions::Doc::openapi(),
+        settings::Doc::openapi(),
         tokens::Doc::openapi(),
         usage::Doc::openapi(),
         users::Doc::openapi(),

@@ -25,7 +25,7 @@ pub struct Doc;
 
 /// Lists your own providers
 ///
-/// Nobody else sees them. Where the operator has switched them off all are told as disabled.
+/// Nobody else sees them. Where administrators have switched them off all are told as disabled.
 #[utoipa::path(
     get, path = "/api/v1/me/providers", tag = "providers", params(PageQuery), operation_id = "list_own_providers",
     responses((status = 200, description = "Providers, in the order they were added", body = Page<Provider>)),
@@ -41,7 +41,7 @@ pub async fn index(
 
 /// Adds a provider of your own
 ///
-/// It may not lie in the server's own network, but for hosts that the operator allows.
+/// It may not lie in the server's own network, but for hosts that administrators allow.
 #[utoipa::path(
     post, path = "/api/v1/me/providers", tag = "providers", request_body = ProviderToCreate, operation_id = "create_own_provider",
     responses((status = 201, description = "The provider", body = Provider)),
