@@ -15,6 +15,7 @@ mod m20261202_000002_budgets;
 mod m20261203_000001_session_settings;
 mod m20261203_000002_attachments;
 mod m20261204_000001_settings;
+mod m20261204_000002_kept_windows;
 
 pub struct Migrator;
 
@@ -32,6 +33,7 @@ impl MigratorTrait for Migrator {
             Box::new(m20261203_000001_session_settings::Migration),
             Box::new(m20261203_000002_attachments::Migration),
             Box::new(m20261204_000001_settings::Migration),
+            Box::new(m20261204_000002_kept_windows::Migration),
         ]
     }
 }

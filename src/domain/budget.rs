@@ -1,10 +1,13 @@
 //! Budgets: how much may be spent by whom, in which time, and what a call may cost at most.
 
+mod calendar;
+
 use std::{fmt, ops::Range, str::FromStr};
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
+pub use self::calendar::{Calendar, Kept};
 use super::{
     ids::{ProjectId, SessionId, UserId},
     message::{UnknownWord, words},

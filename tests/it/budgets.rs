@@ -347,3 +347,44 @@ async fn a_budget_can_be_set_for_any_session_and_all_budgets_are_shown() {
     assert_eq!(rest.matches("/remove\"").count(), 1);
     assert!(!rest.contains("More budgets"));
 }
+
+#[actix_web::test]
+async fn a_change_of_the_time_zone_starts_no_budget_anew() {
+    let app = TestApp::start().await;
+    let model = ScriptedModel::start().await;
+    model.fallback(long);
+    app.provider(&model).await;
+    let (root, alice) = (app.admin("root").await, app.person("alice").await);
+    let project = app.project(&alice, "atlas").await;
+    let session = app.session(&alice, &project).await;
+    set(&root, json!({"scope": "everyone", "period": "day", "limit": 0.1})).await;
+    let to = async |zone: Value| {
+        let body = json!({ "time_zone": zone });
+        alice.api.json(Method::PATCH, "/api/v1/me", &body).await.assert_ok();
+    };
+    let seen = async || alice.api.get("/api/v1/budgets").await.value()["items"][0].clone();
+    // Before anything was spent, it is a matter of where the person is.
+    to(json!("Asia/Tokyo")).await;
+    assert_eq!(seen().await["resets_at"], "2026-01-01T15:00:00Z");
+    app.prompt(&alice, &session, "One").await;
+    assert_eq!(rests(&app, &session).await.status, SessionStatus::Idle);
+
+    // Eight in the evening in Tokyo; elsewhere the day has just begun, or begins within the hour.
+    app.clock.advance(TimeDelta::hours(2));
+    for zone in ["Pacific/Kiritimati", "Pacific/Auckland", "Asia/Kamchatka", "Asia/Tokyo"] {
+        to(json!(zone)).await;
+        let budget = seen().await;
+        assert_eq!(budget["spent"], 0.082, "{zone}");
+        assert!(budget["resets_at"].as_str().unwrap() >= "2026-01-01T15:00:00Z", "{budget}");
+        app.prompt(&alice, &session, "More").await;
+        assert_eq!(rests(&app, &session).await.status, SessionStatus::Error, "{zone}");
+    }
+    assert_eq!(model.requests().len(), 1);
+    to(Value::Null).await;
+    assert_eq!(seen().await["spent"], 0.082);
+    // At last it does.
+    app.clock.advance(TimeDelta::days(2));
+    assert_eq!(seen().await["spent"], 0.0);
+    app.prompt(&alice, &session, "More").await;
+    assert_eq!(rests(&app, &session).await.status, SessionStatus::Idle);
+}

@@ -57,7 +57,7 @@ pub(super) async fn payer(
     let person = store::users::find(&engine.db, session.user_id).await?;
     Ok(Payer {
         user: session.user_id,
-        zone: budgets::zone(engine, person.as_ref()),
+        calendar: budgets::calendar(engine, person.as_ref()),
         login: person.map(|person| person.login).unwrap_or_default(),
         project: project.id,
         project_name: project.name.clone(),
