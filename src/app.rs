@@ -35,7 +35,7 @@ use crate::{
     },
     engine::{
         Engine, Parts, caches, passwords::Passwords, projects::Projects, providers::Providers,
-        rules::Rules,
+        rules::Rules, settings,
     },
     store::{self, Db, DbErr, audit},
 };
@@ -126,6 +126,7 @@ impl App {
             sandbox,
             outside,
         })?);
+        settings::load(&engine).await?;
         Ok(Self {
             set_up: Arc::new(AtomicBool::new(any?)),
             passwords: Passwords::new(&config.accounts),

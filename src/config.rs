@@ -380,7 +380,9 @@ impl Config {
             for host in hosts {
                 // An address of IPv6 is a host with brackets around it.
                 let bracketed = format!("[{host}]");
-                if Host::parse(host).or_else(|_| Host::parse(&bracketed)).is_err() {
+                let parsed = Host::parse(host).or_else(|_| Host::parse(&bracketed));
+                // A star would be a name like any other, and allow nothing.
+                if parsed.is_err() || host.contains('*') {
                     return wrong(format!(
                         "{key} has {host}: give names or addresses of hosts, without http:// and \
                          without a port."
@@ -487,7 +489,7 @@ mod tests {
         assert!(read(&format!("[providers]\nallowed_hosts = {hosts}")).is_ok());
         let err = read("[sandbox]\nprivate_hosts = [\"10.0.0.7:1\"]").unwrap_err();
         assert!(err.contains("sandbox.private_hosts"), "{err}");
-        for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", ""] {
+        for bad in ["http://llm.internal", "10.0.0.7:8080", "10.0.0.0/8", "*.internal", ""] {
             let err = read(&format!("[providers]\nallowed_hosts = [\"{bad}\"]")).unwrap_err();
             assert!(err.contains("providers.allowed_hosts"), "{bad}: {err}");
         }

@@ -14,6 +14,8 @@ mod m20261202_000001_usage;
 mod m20261202_000002_budgets;
 mod m20261203_000001_session_settings;
 mod m20261203_000002_attachments;
+mod m20261204_000001_settings;
+mod m20261204_000002_kept_windows;
 
 pub struct Migrator;
 
@@ -30,6 +32,8 @@ impl MigratorTrait for Migrator {
             Box::new(m20261202_000002_budgets::Migration),
             Box::new(m20261203_000001_session_settings::Migration),
             Box::new(m20261203_000002_attachments::Migration),
+            Box::new(m20261204_000001_settings::Migration),
+            Box::new(m20261204_000002_kept_windows::Migration),
         ]
     }
 }

@@ -18,7 +18,7 @@ use futures_util::future::BoxFuture;
 use reqwest::dns::{Addrs, Name, Resolve, Resolving};
 use url::{Host, Url};
 
-use crate::domain::reach::{host_name, is_public};
+use crate::domain::reach::{host_name, is_public, parse_host};
 
 /// Finds the addresses of a name.
 pub trait Names: Send + Sync + fmt::Debug {
@@ -48,7 +48,14 @@ pub struct Hosts {
 impl Hosts {
     /// The public Internet, and these hosts wherever they are.
     pub fn new<'a>(allowed: impl IntoIterator<Item = &'a str>, names: Arc<dyn Names>) -> Self {
-        Self { allowed: Arc::new(allowed.into_iter().map(host_name).collect()), names }
+        let read = |host| parse_host(host).unwrap_or_else(|_| host_name(host));
+        Self { allowed: Arc::new(allowed.into_iter().map(read).collect()), names }
+    }
+
+    /// The same, with other hosts that are allowed.
+    #[must_use]
+    pub(super) fn allowing<'a>(&self, allowed: impl IntoIterator<Item = &'a str>) -> Self {
+        Self::new(allowed, self.names.clone())
     }
 
     /// Looks at an address that names a number, which no name is resolved for.

@@ -12,7 +12,7 @@ use crate::{
         name::Name,
         zone::Zone,
     },
-    engine::passwords::Verdict,
+    engine::{budgets, passwords::Verdict},
     store::{
         DbErr, api_tokens,
         entity::{sign_in::Model as SignIn, user::Model as User},
@@ -115,6 +115,10 @@ pub async fn change(
         None => None,
     };
     let new_password = password_hash.is_some();
+    let kept_windows = match checked.time_zone {
+        Some(to) => kept_windows(app, id, to).await?,
+        None => None,
+    };
     let now = app.clock.now();
     let mut before = None;
     let changed = users::update(&app.db, id, |user| {
@@ -131,6 +135,7 @@ pub async fn change(
         }
         if let Some(zone) = checked.time_zone {
             user.time_zone = zone.map(|zone| zone.to_string());
+            user.kept_windows = kept_windows.or(user.kept_windows.take());
         }
         if let Some(admin) = change.admin {
             user.admin = admin;
@@ -168,6 +173,20 @@ pub async fn change(
     };
     app.audit(by, action, ("user", id.to_string()), detail.into()).await?;
     Ok(user)
+}
+
+/// The windows of a person's budgets that go on over a change of their time zone, where it is one.
+async fn kept_windows(
+    app: &App,
+    id: UserId,
+    to: Option<Zone>,
+) -> Result<Option<serde_json::Value>, AccountError> {
+    let user = users::find(&app.db, id).await?.ok_or(AccountError::Gone)?;
+    let to = to.unwrap_or_else(|| budgets::zone(&app.engine, None));
+    if to == budgets::zone(&app.engine, Some(&user)) {
+        return Ok(None);
+    }
+    Ok(Some(json!(budgets::kept_over(&app.engine, &user, to).await?)))
 }
 
 /// Removes a person who owns no project.
@@ -260,6 +279,7 @@ async fn prepare(app: &App, new: NewUser) -> Result<User, AccountError> {
         },
         admin: new.admin,
         time_zone: None,
+        kept_windows: None,
         disabled_at: None,
         last_login_at: None,
         created_at: now,

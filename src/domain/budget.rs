@@ -1,10 +1,13 @@
 //! Budgets: how much may be spent by whom, in which time, and what a call may cost at most.
 
+mod calendar;
+
 use std::{fmt, ops::Range, str::FromStr};
 
 use chrono::{DateTime, Datelike as _, Days, Months, NaiveDate, Utc};
 use serde::{Deserialize, Serialize};
 
+pub use self::calendar::{Calendar, Kept};
 use super::{
     ids::{ProjectId, SessionId, UserId},
     message::{UnknownWord, words},
@@ -93,6 +96,8 @@ pub struct Worst {
     price: i64,
     /// The most tokens of the answer.
     output: u64,
+    /// Whether that is a guess, to which the answer has to be held.
+    guessed: bool,
 }
 
 /// Bytes of a token at worst: fewer than the usual four, so that the estimate is above the truth.
@@ -105,7 +110,8 @@ const LEAST_OUTPUT: u64 = 2_048;
 impl Worst {
     /// What a request of so many bytes may cost; `None` where the price is not known.
     pub fn of(meta: &ModelMeta, bytes: usize, max_output: Option<u32>) -> Option<Self> {
-        let dear = meta.price_input?.max(meta.price_cache_write.unwrap_or(0));
+        let dear = [Some(meta.price_input?), meta.price_cache_read, meta.price_cache_write];
+        let dear = dear.into_iter().flatten().max().unwrap_or(0);
         let price = meta.price_output?;
         if meta.has_negative_price() {
             return None;
@@ -113,9 +119,9 @@ impl Worst {
         let tokens = (bytes as u64).div_ceil(BYTES_A_TOKEN);
         let tokens = meta.context.filter(|it| *it > 0).map_or(tokens, |it| tokens.min(it));
         let limits = [max_output.map(u64::from), meta.output_limit];
-        let output = limits.into_iter().flatten().filter(|it| *it > 0).min();
-        let output = output.unwrap_or(USUAL_OUTPUT);
-        Some(Self { input: cost(tokens, dear), price, output })
+        let limit = limits.into_iter().flatten().filter(|it| *it > 0).min();
+        let output = limit.unwrap_or(USUAL_OUTPUT);
+        Some(Self { input: cost(tokens, dear), price, output, guessed: limit.is_none() })
     }
 
     /// With the longest answer.
@@ -128,10 +134,12 @@ impl Worst {
         self.input.saturating_add(cost(self.output.min(LEAST_OUTPUT), self.price))
     }
 
-    /// How long the answer may be for an amount; `None` where that is no limit.
+    /// How long the answer may be for an amount; `None` where that is no limit beyond the one that
+    /// holds for it anyway.
     pub fn output_for(&self, micros: i64) -> Option<u32> {
         if self.whole() <= micros {
-            return None;
+            let guess = u32::try_from(self.output).ok();
+            return guess.filter(|_| self.guessed && self.price > 0);
         }
         let left = i128::from(micros.saturating_sub(self.input)).max(0);
         let tokens = left * 1_000_000 / i128::from(self.price.max(1));
@@ -338,6 +346,32 @@ mod tests {
         assert_eq!(worst.output_for(42_000), Some(5_000));
         assert_eq!(worst.output_for(0), Some(0));
         assert_eq!(Worst::of(&meta, 3_000, Some(1_000)).unwrap().whole(), 2_000 + 8_000);
+    }
+
+    #[test]
+    fn an_answer_without_a_limit_is_held_to_what_is_set_aside_for_it() {
+        let meta = ModelMeta {
+            price_input: Some(2_000_000),
+            price_output: Some(8_000_000),
+            ..ModelMeta::default()
+        };
+        let worst = Worst::of(&meta, 3_000, None).unwrap();
+        assert_eq!(worst.output_for(i64::MAX), Some(16_000));
+        assert_eq!(Worst::of(&meta, 3_000, Some(1_000)).unwrap().output_for(i64::MAX), None);
+        let free = ModelMeta { price_input: Some(0), price_output: Some(0), ..meta };
+        assert_eq!(Worst::of(&free, 3_000, None).unwrap().output_for(0), None);
+    }
+
+    #[test]
+    fn what_is_sent_costs_the_dearest_of_its_prices() {
+        let meta = ModelMeta {
+            price_input: Some(1_000_000),
+            price_output: Some(0),
+            price_cache_read: Some(3_000_000),
+            price_cache_write: Some(2_000_000),
+            ..ModelMeta::default()
+        };
+        assert_eq!(Worst::of(&meta, 3_000, None).unwrap().whole(), 3_000);
     }
 
     #[test]

@@ -7,6 +7,7 @@
 
 mod files;
 mod image;
+mod size;
 
 use std::{collections::HashMap, fmt, str::FromStr};
 
@@ -16,6 +17,7 @@ use serde_json::{Map, Value};
 pub use self::{
     files::{Attached, prompt_item},
     image::{Image, ImageType},
+    size::Size,
 };
 use super::{
     message::{self, Part, Role, ToolStatus, UnknownWord, words},

@@ -27,6 +27,7 @@ pub mod reach;
 pub mod retry;
 pub mod secret;
 pub mod session;
+pub mod settings;
 pub mod text;
 pub mod throttle;
 pub mod token;

@@ -37,6 +37,15 @@ pub struct Reply {
     pub usage: Option<Usage>,
 }
 
+impl Reply {
+    /// How many bytes the model has written, as far as they are told.
+    pub fn bytes(&self) -> usize {
+        let thought = self.reasoning.as_ref().map_or(0, |it| it.text.len());
+        let calls = self.calls.iter().map(|it| it.name.len() + it.arguments.len());
+        self.text.len() + thought + calls.sum::<usize>()
+    }
+}
+
 /// What a model thought, with the provider's opaque proof of it where there is one.
 #[derive(Clone, Debug, Default, PartialEq, Eq)]
 pub struct Thought {

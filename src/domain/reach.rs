@@ -2,16 +2,19 @@
 //!
 //! A member may enter any address, and the server stands where the member does not: beside its own
 //! database, behind its firewall, next to the metadata service of its cloud. So a member's provider
-//! is asked on the public Internet only, but for the hosts that the operator names.
+//! is asked on the public Internet only, but for the hosts that administrators
+//! allow.
 
 use std::net::{IpAddr, Ipv4Addr, Ipv6Addr};
+
+use url::Host;
 
 /// How far requests for a provider may go.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum Reach {
     /// To every address: an administrator has entered it.
     Anywhere,
-    /// To the public Internet, and to hosts that the operator allows.
+    /// To the public Internet, and to hosts that administrators allow.
     #[default]
     Public,
 }
@@ -64,6 +67,27 @@ fn is_public_v6(address: Ipv6Addr) -> bool {
 pub fn host_name(host: &str) -> String {
     let host = host.trim().trim_start_matches('[').trim_end_matches(']');
     host.strip_suffix('.').unwrap_or(host).to_ascii_lowercase()
+}
+
+/// No host, or more than a host.
+#[derive(Clone, Debug, PartialEq, Eq, thiserror::Error)]
+#[error(
+    "{0} is no host. Give names or addresses of hosts, without http:// and without a port, such as \
+     llm.internal or 10.0.0.7."
+)]
+pub struct WrongHost(pub String);
+
+/// Reads the name or the address of a host as somebody enters it, into how it is compared.
+pub fn parse_host(entered: &str) -> Result<String, WrongHost> {
+    let host = host_name(entered);
+    let wrong = || WrongHost(entered.trim().chars().take(100).collect());
+    // A star would be a name like any other, and allow nothing.
+    if host.len() > 253 || host.contains('*') {
+        return Err(wrong());
+    }
+    // An address of IPv6 is a host with brackets around it.
+    let parsed = Host::parse(&host).or_else(|_| Host::parse(&format!("[{host}]")));
+    parsed.map(|host| host_name(&host.to_string())).map_err(|_| wrong())
 }
 
 #[cfg(test)]
@@ -143,5 +167,23 @@ mod tests {
     fn a_host_is_the_same_with_its_brackets_and_dots() {
         assert_eq!(host_name("[::1]"), "::1");
         assert_eq!(host_name("LLM.Internal."), "llm.internal");
+    }
+
+    #[test]
+    fn a_host_is_read_as_it_is_compared() {
+        for (entered, host) in [
+            (" LLM.Internal. ", "llm.internal"),
+            ("bücher.example", "xn--bcher-kva.example"),
+            ("0x7f.1", "127.0.0.1"),
+            ("[FD00:0::7]", "fd00::7"),
+            ("fd00::7", "fd00::7"),
+        ] {
+            assert_eq!(parse_host(entered).as_deref(), Ok(host));
+        }
+        let long = format!("{}.example", "x".repeat(260));
+        for wrong in ["", " ", "http://a", "a:80", "10.0.0.0/8", "a b", "*.internal", &long] {
+            let err = parse_host(wrong).unwrap_err();
+            assert!(err.0.chars().count() <= 100, "{err}");
+        }
     }
 }

@@ -15,7 +15,7 @@ use super::{
 };
 use crate::{
     domain::{
-        budget::{Period, Scope, Subject, Told, Window, Worst, dollars},
+        budget::{Calendar, Kept, Period, Scope, Subject, Told, Window, Worst, dollars},
         ids::{BudgetId, ProjectId, SessionId, UserId},
         zone::Zone,
     },
@@ -31,6 +31,9 @@ use crate::{
 
 /// The most budgets of one hand: of one person, or of all administrators together.
 const MOST: u64 = 1_000;
+
+/// Budgets that a page shows at once.
+const SHOWN: usize = 100;
 
 /// A budget as it holds for one call.
 pub(super) struct Limit {
@@ -68,7 +71,7 @@ impl Limit {
 pub struct Payer {
     pub user: UserId,
     pub login: String,
-    pub zone: Zone,
+    pub calendar: Calendar,
     pub project: ProjectId,
     pub project_name: String,
     pub session: SessionId,
@@ -124,7 +127,7 @@ pub async fn reserve(
             budgets::holding(&engine.db, payer.user, Some(payer.project), Some(payer.session));
         let limits: Vec<Limit> = overruled(rows.await?)
             .iter()
-            .map(|it| limit(it, payer.user, payer.zone, now))
+            .map(|it| limit(it, payer.user, payer.calendar, now))
             .collect();
         let subjects = payer.subjects();
         let tried = engine.holds.try_hold(&engine.db, subjects, &limits, worst, now).await?;
@@ -151,14 +154,21 @@ pub async fn of_session(engine: &Engine, session: &Session) -> Result<Vec<Standi
         return Ok(Vec::new());
     }
     let person = store::users::find(&engine.db, user).await?;
-    let zone = zone(engine, person.as_ref());
-    standing(engine, overruled(rows), user, zone).await
+    let calendar = calendar(engine, person.as_ref());
+    standing(engine, overruled(rows), user, calendar).await
 }
 
-/// How the budgets stand that a person may see, at most a hundred.
-pub async fn of_person(engine: &Engine, user: &User, admin: bool) -> Result<Vec<Standing>, DbErr> {
-    let rows = budgets::page(&engine.db, user.id, admin, None, 100).await?;
-    standing(engine, rows, user.id, zone(engine, Some(user))).await
+/// How the budgets stand that a person may see, after one of them, and whether there are more.
+pub async fn of_person(
+    engine: &Engine,
+    user: &User,
+    admin: bool,
+    after: Option<BudgetId>,
+) -> Result<(Vec<Standing>, bool), DbErr> {
+    let mut rows = budgets::page(&engine.db, user.id, admin, after, SHOWN as u64 + 1).await?;
+    let more = rows.len() > SHOWN;
+    rows.truncate(SHOWN);
+    Ok((standing(engine, rows, user.id, calendar(engine, Some(user))).await?, more))
 }
 
 /// How some budgets stand, of which everyone's are a person's own.
@@ -166,7 +176,7 @@ pub async fn standing(
     engine: &Engine,
     rows: Vec<Budget>,
     user: UserId,
-    zone: Zone,
+    calendar: Calendar,
 ) -> Result<Vec<Standing>, DbErr> {
     let now = engine.clock.now();
     let ids: Vec<ProjectId> = rows.iter().filter_map(|row| row.project_id).collect();
@@ -180,11 +190,11 @@ pub async fn standing(
         true => Vec::new(),
         false => store::users::by_ids(&engine.db, others).await?,
     };
-    let zone_of = |row: &Budget| {
+    let of = |row: &Budget| {
         let other = others.iter().find(|other| Some(other.id) == row.user_id);
-        other.map_or(zone, |other| self::zone(engine, Some(other)))
+        other.map_or(calendar, |other| self::calendar(engine, Some(other)))
     };
-    let limits: Vec<Limit> = rows.iter().map(|row| limit(row, user, zone_of(row), now)).collect();
+    let limits: Vec<Limit> = rows.iter().map(|row| limit(row, user, of(row), now)).collect();
     let spent = spent(&engine.db, &limits).await?;
     let each = rows.into_iter().zip(limits).zip(spent).map(|((budget, limit), spent)| {
         let project = budget.project_id.and_then(|id| names.get(&id)).cloned();
@@ -216,6 +226,26 @@ async fn spent(db: &Db, limits: &[Limit]) -> Result<Vec<i64>, DbErr> {
 pub fn zone(engine: &Engine, user: Option<&User>) -> Zone {
     let chosen = user.and_then(|user| user.time_zone.as_deref());
     Zone::of(chosen, engine.config.accounts.time_zone)
+}
+
+/// Where a person's days begin, as budgets count them.
+pub fn calendar(engine: &Engine, user: Option<&User>) -> Calendar {
+    let kept = user.and_then(|user| user.kept_windows.clone());
+    let kept = kept.and_then(|it| serde_json::from_value(it).ok()).unwrap_or_default();
+    Calendar { zone: zone(engine, user), kept }
+}
+
+/// What of a person's budgets goes on where they go over to another time zone now.
+pub async fn kept_over(engine: &Engine, user: &User, to: Zone) -> Result<Kept, DbErr> {
+    let (calendar, now) = (calendar(engine, Some(user)), engine.clock.now());
+    let mut spent = Vec::new();
+    for period in [Period::Day, Period::Week, Period::Month] {
+        let window = calendar.window(period, now).buckets();
+        if usage::spent(&engine.db, Subject::User(user.id), window).await? > 0 {
+            spent.push(period);
+        }
+    }
+    Ok(calendar.kept_over(to, now, &spent))
 }
 
 /// Adds a budget. Administrators set those of people and of any project, which then are theirs to
@@ -338,7 +368,12 @@ fn overruled(mut rows: Vec<Budget>) -> Vec<Budget> {
 }
 
 /// A budget as it holds for a person now.
-fn limit(budget: &Budget, user: UserId, zone: Zone, now: chrono::DateTime<chrono::Utc>) -> Limit {
+fn limit(
+    budget: &Budget,
+    user: UserId,
+    calendar: Calendar,
+    now: chrono::DateTime<chrono::Utc>,
+) -> Limit {
     let subject = match (budget.project_id, budget.session_id) {
         (Some(project), _) => Subject::Project(project),
         (None, Some(session)) => Subject::Session(session),
@@ -346,12 +381,12 @@ fn limit(budget: &Budget, user: UserId, zone: Zone, now: chrono::DateTime<chrono
     };
     Limit {
         subject,
-        window: Window::of(budget.period, zone, now),
+        window: calendar.window(budget.period, now),
         micros: budget.limit_micros,
         allow_unknown: budget.allow_unknown,
         scope: budget.scope,
         imposed: budget.owner_id.is_none(),
         period: budget.period,
-        zone,
+        zone: calendar.zone,
     }
 }

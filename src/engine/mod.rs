@@ -17,6 +17,7 @@ pub mod refused;
 pub mod rules;
 pub mod runner;
 pub mod sessions;
+pub mod settings;
 pub mod snapshots;
 pub mod system_prompt;
 pub mod tools;
@@ -57,6 +58,8 @@ pub struct Engine {
     pub jobs: jobs::Jobs,
     /// What calls that go on may still cost.
     pub holds: budgets::Holds,
+    /// What administrators have set over the configuration.
+    pub settings: settings::Settings,
     /// Commands and searches that run at the same time, over all sessions.
     pub heavy: Semaphore,
     /// Where runs go on: not on the thread that happened to take a prompt, for a browser keeps to
@@ -98,6 +101,7 @@ impl Engine {
             runs: runner::Runs::default(),
             jobs: jobs::Jobs::default(),
             holds: budgets::Holds::default(),
+            settings: settings::Settings::default(),
             heavy,
             threads: Handle::current(),
             config,

@@ -26,6 +26,8 @@ use crate::{
 /// Sessions that are looked through for the models used last, and how many models these are.
 const SESSIONS: u64 = 60;
 const RECENT: usize = 8;
+/// The most favourites of a person.
+const MOST_LIKED: u64 = 500;
 
 /// A model that sessions can use.
 #[derive(Clone, Debug)]
@@ -92,7 +94,8 @@ impl Offer {
 /// by provider, in the order in which an admin chose them.
 pub async fn offers(engine: &Engine, user: UserId) -> Result<Vec<Offer>, DbErr> {
     let db = &engine.db;
-    let liked = favourites::of(db, user).await?;
+    let liked = favourites::of(db, user).await?.into_iter();
+    let liked: HashSet<_> = liked.map(|it| (it.provider_id, it.model)).collect();
     let used = used(db, user).await?;
     let mut all = Vec::new();
     for provider in Providers::of(engine).offered(user).await? {
@@ -156,19 +159,16 @@ pub(super) async fn usual(engine: &Engine, user: UserId) -> Result<Offer, Refuse
     ))
 }
 
-/// Puts a model among a person's favourites, or takes it out.
-pub async fn like(
-    engine: &Engine,
-    user: UserId,
-    name: &str,
-    favourite: bool,
-) -> Result<(), Refused> {
-    if !favourite {
-        if let Some((provider, model)) = split_model(name) {
-            favourites::remove(&engine.db, user, provider, model).await?;
-        }
-        return Ok(());
+/// Takes a model out of a person's favourites, if it is there.
+pub async fn unlike(engine: &Engine, user: UserId, name: &str) -> Result<(), DbErr> {
+    match split_model(name) {
+        Some((provider, model)) => favourites::remove(&engine.db, user, provider, model).await,
+        None => Ok(()),
     }
+}
+
+/// Puts a model among a person's favourites.
+pub async fn like(engine: &Engine, user: UserId, name: &str) -> Result<Favourite, Refused> {
     let offer = find(engine, user, name).await?;
     let row = Favourite {
         user_id: user,
@@ -176,7 +176,10 @@ pub async fn like(
         model: offer.id,
         created_at: engine.clock.now(),
     };
-    Ok(favourites::add(&engine.db, row).await?)
+    let added = favourites::add(&engine.db, row, MOST_LIKED).await?;
+    added.ok_or_else(|| {
+        Refused::Conflict(format!("You have {MOST_LIKED} favourites. Take one out first."))
+    })
 }
 
 /// The models that a person used last, newest first.

@@ -89,7 +89,7 @@ impl<'a> Providers<'a> {
             entropy: engine.entropy.as_ref(),
             vault: &engine.vault,
             models: &engine.models,
-            personal: engine.config.providers.personal,
+            personal: engine.personal_providers().value,
             wait: Duration::from_secs(engine.config.agent.idle_seconds).min(LONGEST),
         }
     }
@@ -124,7 +124,10 @@ impl<'a> Providers<'a> {
         };
         let fields = change.fields();
         self.seal(id, change)?.apply(&mut provider, self.clock);
-        let provider = providers::create(self.db, provider).await?;
+        // Those that everybody shares are as many as administrators want.
+        let most = owner.map_or(u64::MAX, |_| personal::MOST);
+        let provider = providers::create_up_to(self.db, provider, most).await?;
+        let provider = provider.ok_or_else(personal::too_many)?;
         self.note(by, "provider.created", &provider, json!({ "fields": fields })).await?;
         Ok(provider)
     }
@@ -138,6 +141,14 @@ impl<'a> Providers<'a> {
     ) -> Result<Provider, Refused> {
         self.permit(&provider)?;
         let change = draft.check(provider.key_hint.as_deref()).map_err(Refused::Fields)?;
+        if let Some(meta) = &change.meta {
+            let before = known(&provider).entered;
+            let new = meta.keys().filter(|id| !before.contains_key(*id)).count();
+            if before.len() + new > MAX_MODELS {
+                let text = format!("Describe at most {MAX_MODELS} models of one provider.");
+                return Err(Refused::field("meta", text));
+            }
+        }
         let fields = change.fields();
         let removed = matches!(change.key, KeyChange::Remove);
         let sealed = self.seal(provider.id, change)?;

@@ -3,7 +3,7 @@
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, Condition, DbErr, EntityTrait as _,
     IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, QuerySelect as _,
-    sea_query::Query,
+    Select, sea_query::Query,
 };
 
 use super::{
@@ -49,6 +49,18 @@ pub async fn holding(
         return Ok(Vec::new());
     }
     let added = db.budgets_added();
+    let found = held_by(user, project, session).all(db.read()).await?;
+    if found.is_empty() && budget::Entity::find().limit(1).one(db.read()).await?.is_none() {
+        db.no_budgets_at(added);
+    }
+    Ok(found)
+}
+
+fn held_by(
+    user: UserId,
+    project: Option<ProjectId>,
+    session: Option<SessionId>,
+) -> Select<budget::Entity> {
     let mut any = Condition::any()
         .add(budget::COLUMN.scope.eq(Scope::Everyone))
         .add(budget::COLUMN.user_id.eq(user));
@@ -58,12 +70,7 @@ pub async fn holding(
     if let Some(session) = session {
         any = any.add(budget::COLUMN.session_id.eq(session));
     }
-    let found =
-        budget::Entity::find().filter(any).order_by_asc(budget::COLUMN.id).all(db.read()).await?;
-    if found.is_empty() && budget::Entity::find().limit(1).one(db.read()).await?.is_none() {
-        db.no_budgets_at(added);
-    }
-    Ok(found)
+    budget::Entity::find().filter(any).order_by_asc(budget::COLUMN.id)
 }
 
 /// A page by id, after a cursor: all that a person may see. Those are what holds for them, for
@@ -189,4 +196,20 @@ pub async fn projects(db: &Db, limit: u64) -> Result<Vec<(ProjectId, String)>, D
         .into_tuple()
         .all(db.read())
         .await
+}
+
+#[cfg(test)]
+mod tests {
+    use super::{super::db::plan, *};
+
+    #[tokio::test]
+    async fn the_budgets_of_a_call_are_found_by_index() {
+        const ID: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        let (user, project, session) =
+            (ID.parse().unwrap(), ID.parse().unwrap(), ID.parse().unwrap());
+        for query in [held_by(user, Some(project), Some(session)), held_by(user, None, None)] {
+            let plan = plan(query).await;
+            assert!(plan.contains("USING INDEX") && !plan.contains("SCAN budgets"), "{plan}");
+        }
+    }
 }

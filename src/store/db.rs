@@ -6,7 +6,7 @@ use std::{
         Arc,
         atomic::{AtomicU64, Ordering},
     },
-    time::Duration,
+    time::{Duration, Instant},
 };
 
 use migration::{Migrator, MigratorTrait as _};
@@ -27,6 +27,8 @@ pub struct Db {
     group: Option<Arc<Group>>,
     gates: Arc<AtomicU64>,
     budgets: Arc<Budgets>,
+    /// Since when it has been open, where other servers may write too.
+    shared: Option<Instant>,
 }
 
 /// Whether there are budgets at all: each call of a model asks.
@@ -37,6 +39,9 @@ struct Budgets {
     /// How often that was when none was there; 0 where that is not known.
     none_at: AtomicU64,
 }
+
+/// For so long it is believed that no other server has changed what is kept in memory.
+const BELIEVED: Duration = Duration::from_secs(3);
 
 /// Connections that read at the same time.
 const READERS: u32 = 4;
@@ -60,6 +65,7 @@ impl Db {
                 group: Some(Arc::default()),
                 gates: Arc::default(),
                 budgets: Arc::default(),
+                shared: None,
             }
         } else {
             let mut options = ConnectOptions::new(url);
@@ -71,6 +77,7 @@ impl Db {
                 group: None,
                 gates: Arc::default(),
                 budgets: Arc::default(),
+                shared: Some(Instant::now()),
             }
         };
         Migrator::up(&db.write, None).await?;
@@ -102,10 +109,23 @@ impl Db {
         self.group.as_deref()
     }
 
+    /// Whether other servers may use the same database, so that what it says is the only truth. A
+    /// file of SQLite belongs to one server.
+    pub fn is_shared(&self) -> bool {
+        self.shared.is_some()
+    }
+
+    /// Grows every few seconds where other servers write too: what was counted with it is believed
+    /// for so long.
+    fn beat(&self) -> u64 {
+        self.shared.map_or(0, |since| since.elapsed().as_secs() / BELIEVED.as_secs())
+    }
+
     /// Counts how often the rules or the trust of any project have changed since the start, so that
-    /// whoever holds rules knows whether they still hold without a query.
+    /// whoever holds rules knows whether they still hold without a query. Changes by another server
+    /// are noticed within seconds.
     pub fn gates(&self) -> u64 {
-        self.gates.load(Ordering::Acquire)
+        self.gates.load(Ordering::Acquire) + self.beat()
     }
 
     /// To be called once such a change is stored.
@@ -113,9 +133,10 @@ impl Db {
         self.gates.fetch_add(1, Ordering::AcqRel);
     }
 
-    /// Counts how often a budget was added, from 1.
+    /// Counts how often a budget was added, from 1. One that another server adds is noticed within
+    /// seconds.
     pub(super) fn budgets_added(&self) -> u64 {
-        self.budgets.added.load(Ordering::Acquire) + 1
+        self.budgets.added.load(Ordering::Acquire) + 1 + self.beat()
     }
 
     /// Whether it is known that there is no budget.
@@ -172,4 +193,43 @@ fn sqlite(url: &str, connections: u32) -> ConnectOptions {
                 .statement_cache_capacity(128)
         });
     options
+}
+
+/// How SQLite goes about a query, as it tells.
+#[cfg(test)]
+pub(super) async fn plan(query: impl sea_orm::QueryTrait) -> String {
+    use sea_orm::{ConnectionTrait as _, DbBackend, Statement};
+
+    let folder = tempfile::tempdir().unwrap();
+    let url = format!("sqlite:{}", folder.path().join("forge.db").display());
+    let db = Db::open(&url).await.unwrap();
+    let sql = format!("EXPLAIN QUERY PLAN {}", query.build(DbBackend::Sqlite));
+    let told = db.read().query_all_raw(Statement::from_string(DbBackend::Sqlite, sql)).await;
+    let told = told.unwrap().into_iter().map(|row| row.try_get::<String>("", "detail").unwrap());
+    told.collect::<Vec<_>>().join("\n")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[tokio::test]
+    async fn what_another_server_may_have_changed_is_not_believed_for_long() {
+        let folder = tempfile::tempdir().unwrap();
+        let url = format!("sqlite:{}", folder.path().join("forge.db").display());
+        let mut db = Db::open(&url).await.unwrap();
+        db.no_budgets_at(db.budgets_added());
+        let gates = db.gates();
+        assert!(db.has_no_budgets() && !db.is_shared());
+
+        let ago = |time| Instant::now().checked_sub(time);
+        db.shared = ago(Duration::ZERO);
+        assert!(db.has_no_budgets() && db.gates() == gates);
+        db.shared = ago(BELIEVED);
+        assert!(!db.has_no_budgets() && db.gates() != gates);
+        db.no_budgets_at(db.budgets_added());
+        assert!(db.has_no_budgets());
+        db.budget_added();
+        assert!(!db.has_no_budgets());
+    }
 }

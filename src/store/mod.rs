@@ -20,6 +20,7 @@ pub mod projects;
 pub mod providers;
 pub mod rules;
 pub mod sessions;
+pub mod settings;
 pub mod sign_ins;
 pub mod snapshots;
 pub mod todos;

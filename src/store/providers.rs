@@ -2,7 +2,7 @@
 
 use sea_orm::{
     ActiveModelTrait as _, ColumnTrait as _, Condition, DbErr, EntityTrait as _,
-    IntoActiveModel as _, QueryFilter as _, QueryOrder as _, sea_query::Expr,
+    IntoActiveModel as _, PaginatorTrait as _, QueryFilter as _, QueryOrder as _, sea_query::Expr,
 };
 
 use super::{
@@ -64,6 +64,25 @@ pub async fn usable(db: &Db, user: UserId, id: ProviderId) -> Result<Option<Prov
 
 pub async fn create(db: &Db, provider: Provider) -> Result<Provider, DbErr> {
     provider.into_active_model().reset_all().insert(db.write()).await
+}
+
+/// Adds one, where its owner has fewer than so many. `None` where not.
+pub async fn create_up_to(
+    db: &Db,
+    provider: Provider,
+    most: u64,
+) -> Result<Option<Provider>, DbErr> {
+    let tx = db.begin().await?;
+    let beside = match provider.owner_id {
+        Some(owner) => provider::COLUMN.owner_id.eq(owner),
+        None => provider::COLUMN.owner_id.is_null(),
+    };
+    if provider::Entity::find().filter(beside).count(&tx).await? >= most {
+        return Ok(None);
+    }
+    let provider = provider.into_active_model().reset_all().insert(&tx).await?;
+    tx.commit().await?;
+    Ok(Some(provider))
 }
 
 /// Changes one as it is at this moment, so that nothing is lost that somebody else stored meanwhile.

@@ -66,6 +66,11 @@ pub async fn sums(
     by: &[By],
     limit: u64,
 ) -> Result<Vec<Sum>, DbErr> {
+    let query = adding(of, span, by).limit(limit);
+    query.into_model::<Sum>().all(db.read()).await
+}
+
+fn adding(of: Option<Subject>, span: &Span, by: &[By]) -> Select<usage::Entity> {
     let mut query = within(of, span.buckets()).select_only();
     for one in By::ALL {
         let (name, key, shown) = match one {
@@ -104,14 +109,17 @@ pub async fn sums(
         let sum = format!("CAST(COALESCE({sum}, 0) AS BIGINT)");
         query = query.column_as(Expr::cust(sum), name);
     }
-    query.limit(limit).into_model::<Sum>().all(db.read()).await
+    query
 }
 
 /// What somebody's calls in a range of buckets have cost, as far as their prices are known.
 pub async fn spent(db: &Db, of: Subject, buckets: Range<i64>) -> Result<i64, DbErr> {
+    Ok(spending(of, buckets).into_tuple::<i64>().one(db.read()).await?.unwrap_or(0))
+}
+
+fn spending(of: Subject, buckets: Range<i64>) -> Select<usage::Entity> {
     let sum = Expr::cust("CAST(COALESCE(SUM(cost_micros), 0) AS BIGINT)");
-    let query = within(Some(of), buckets).select_only().column_as(sum, "cost");
-    Ok(query.into_tuple::<i64>().one(db.read()).await?.unwrap_or(0))
+    within(Some(of), buckets).select_only().column_as(sum, "cost")
 }
 
 /// The lines of somebody, oldest first; at most so many.
@@ -160,4 +168,39 @@ pub fn named(text: &str) -> (&str, &str) {
     const ID: usize = 26;
     let about = text.get(ID..).unwrap_or_default();
     about.split_at_checked(ID).unwrap_or((about, ""))
+}
+
+#[cfg(test)]
+mod tests {
+    use chrono::NaiveDate;
+
+    use super::{super::db::plan, *};
+    use crate::domain::ids::{ProjectId, SessionId, UserId};
+
+    #[tokio::test]
+    async fn no_question_of_the_ledger_looks_at_every_line() {
+        const ID: &str = "01ARZ3NDEKTSV4RRFFQ69G5FAV";
+        let subjects = [
+            Subject::User(ID.parse::<UserId>().unwrap()),
+            Subject::Project(ID.parse::<ProjectId>().unwrap()),
+            Subject::Session(ID.parse::<SessionId>().unwrap()),
+        ];
+        let day = NaiveDate::from_ymd_opt(2026, 3, 29).unwrap();
+        let zone = "Europe/Berlin".parse().unwrap();
+        let span = Span { zone, first: day, last: day };
+        let mut asked = vec![adding(None, &span, &By::ALL)];
+        for of in subjects {
+            asked.push(adding(Some(of), &span, &By::ALL));
+            asked.push(spending(of, span.buckets()));
+            asked.push(spending(of, 0..i64::MAX));
+            asked.push(within(Some(of), 0..i64::MAX).order_by_asc(usage::COLUMN.id).limit(10));
+        }
+        for query in asked {
+            let plan = plan(query).await;
+            assert!(plan.contains("SEARCH usage USING INDEX"), "{plan}");
+            assert!(!plan.contains("SCAN usage"), "{plan}");
+        }
+        // A question that does look at every line is told from these.
+        assert!(plan(usage::Entity::find()).await.contains("SCAN usage"));
+    }
 }

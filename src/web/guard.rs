@@ -3,6 +3,8 @@
 //! Guards fetch; the extractors in [`super::extract`] only hand over what a guard has fetched.
 //! So a visitor's rights are settled before a byte of the request's body is read.
 
+use std::{future::Future, str::FromStr};
+
 use actix_session::SessionExt as _;
 use actix_web::{
     Error as ActixError, HttpMessage as _, HttpResponse,
@@ -24,9 +26,7 @@ use super::{
 use crate::{
     app::App,
     domain::{ids::UserId, token::Scope},
-    store::{
-        AdminRow, DbErr, OwnRow, OwnedRow, api_tokens, entity::user::Model as User, sign_ins, users,
-    },
+    store::{Db, DbErr, api_tokens, entity::user::Model as User, sign_ins, users},
 };
 
 /// Under which name a sign-in keeps whose it is.
@@ -50,47 +50,42 @@ pub async fn admin(
     admit(request, next, user.map(|user| (user, ()))).await
 }
 
-/// Lets the owner of the row that `{id}` names through, and brings the row.
+/// How a door finds the row that `{id}` names, and for whom it is open.
+pub trait Finds {
+    type Row: Clone + 'static;
+    type Id: FromStr;
+    const FOR: For;
+
+    fn find(
+        db: &Db,
+        visitor: UserId,
+        id: Self::Id,
+    ) -> impl Future<Output = Result<Option<Self::Row>, DbErr>>;
+}
+
+/// For whom a door is open.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum For {
+    Anybody,
+    Admins,
+}
+
+/// Lets those through who may have the row that `{id}` names, and brings the row.
 ///
 /// A malformed id, a missing row and somebody else's row are all the same "not found".
-pub async fn owner<T: OwnedRow + Clone + 'static>(
+pub async fn row<D: Finds>(
     request: ServiceRequest,
     next: Next<impl MessageBody + 'static>,
 ) -> Result<ServiceResponse<BoxBody>, ActixError> {
     let found = async {
-        let user = visiting(&request).await?;
-        let id = id::<T::Id>(&request)?;
-        let row = T::find_owned(&app(&request)?.db, user.id, id).await?;
-        Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
-    };
-    let found = found.await;
-    admit(request, next, found).await
-}
-
-/// The same, where the row must be their own and not one that is shared with them.
-pub async fn own_row<T: OwnRow + Clone + 'static>(
-    request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<BoxBody>, ActixError> {
-    let found = async {
-        let user = visiting(&request).await?;
-        let id = id::<T::Id>(&request)?;
-        let row = T::find_own(&app(&request)?.db, user.id, id).await?;
-        Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
-    };
-    let found = found.await;
-    admit(request, next, found).await
-}
-
-/// Lets admins through to a row that admins manage, and brings the row.
-pub async fn admin_row<T: AdminRow + Clone + 'static>(
-    request: ServiceRequest,
-    next: Next<impl MessageBody + 'static>,
-) -> Result<ServiceResponse<BoxBody>, ActixError> {
-    let found = async {
-        let user = visiting_admin(&request).await?;
-        let id = id::<T::Id>(&request)?;
-        let row = T::find_for_admin(&app(&request)?.db, id).await?;
+        let user = match D::FOR {
+            For::Anybody => visiting(&request).await?,
+            For::Admins => visiting_admin(&request).await?,
+        };
+        // Not every database can be asked for a text with a NUL.
+        let id = request.match_info().get("id").filter(|id| !id.contains('\0'));
+        let id = id.and_then(|id| id.parse().ok());
+        let row = D::find(&app(&request)?.db, user.id, id.ok_or(Error::NotFound)?).await?;
         Ok((user, Fetched(row.ok_or(Error::NotFound)?)))
     };
     let found = found.await;
@@ -263,13 +258,6 @@ fn bearer(request: &ServiceRequest) -> Option<&str> {
     let value = request.headers().get(header::AUTHORIZATION)?.to_str().ok()?;
     let (scheme, token) = value.split_once(' ')?;
     scheme.eq_ignore_ascii_case("bearer").then_some(token.trim())
-}
-
-fn id<Id: std::str::FromStr>(request: &ServiceRequest) -> Result<Id, Error> {
-    // Not every database can be asked for a text with a NUL.
-    let id = request.match_info().get("id").filter(|id| !id.contains('\0'));
-    let id = id.and_then(|id| id.parse().ok());
-    id.ok_or(Error::NotFound)
 }
 
 fn app(request: &ServiceRequest) -> Result<&Data<App>, Error> {

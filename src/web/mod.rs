@@ -27,6 +27,7 @@ pub mod routes;
 pub mod rules;
 pub mod sandbox;
 pub mod sessions;
+mod settings;
 mod setup;
 pub mod sign_ins;
 pub mod upload;

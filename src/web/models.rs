@@ -180,8 +180,10 @@ pub async fn like(
         session: value("session"),
         project: value("project"),
     };
-    models::like(&app.engine, user.id, &model, value("favourite").as_deref() == Some("true"))
-        .await?;
+    match value("favourite").as_deref() {
+        Some("true") => drop(models::like(&app.engine, user.id, &model).await?),
+        _ => models::unlike(&app.engine, user.id, &model).await?,
+    }
     if wants == Wants::Fragment {
         return list(&app, frame, wants, &user, wanted).await;
     }

@@ -15,24 +15,25 @@ use actix_web::{
 use serde::Deserialize;
 
 use self::view::{
-    FormPanel, Index, ListPanel, ModelsPanel, OwnIndex, SHARED, TestPanel, Told, path_of,
+    FormPanel, Index, ListPanel, ModelsPanel, OWN, OwnIndex, SHARED, TestPanel, Told, list_of,
+    path_of,
 };
 use super::{
     error::Error,
-    extract::{CurrentUser, Form, Owned, Query, Wants},
+    extract::{Form, Owned, Query, Wants},
     page::{Frame, html, see_other},
 };
 use crate::{
     app::App,
-    domain::secret::Secret,
+    domain::{
+        ids::{ProviderId, UserId},
+        secret::Secret,
+    },
     engine::{
         providers::{Draft, MAX_MODEL, RefreshError, chosen},
         refused::{Actor, Fields, Refused},
     },
-    store::{
-        entity::{provider::Model as Provider, user::Model as User},
-        providers,
-    },
+    store::{entity::provider::Model as Provider, providers},
 };
 
 /// The form of a provider.
@@ -82,22 +83,13 @@ pub struct Filter {
 }
 
 /// `GET /providers`
-pub async fn index(
-    app: Data<App>,
-    frame: Frame,
-    CurrentUser(user): CurrentUser,
-) -> Result<HttpResponse, Error> {
-    page(&app, frame, &user, Shown::default()).await
+pub async fn index(app: Data<App>, frame: Frame) -> Result<HttpResponse, Error> {
+    page(&app, frame, Shown::default()).await
 }
 
 /// `GET /providers/new`
-pub async fn new(
-    app: Data<App>,
-    frame: Frame,
-    CurrentUser(user): CurrentUser,
-) -> Result<HttpResponse, Error> {
-    let form = Some(FormPanel::new(frame.clone(), SHARED));
-    page(&app, frame, &user, Shown { form, ..Shown::default() }).await
+pub async fn new(app: Data<App>, frame: Frame) -> Result<HttpResponse, Error> {
+    page(&app, frame.clone(), Shown::blank(frame, Whose::Everybodys)).await
 }
 
 /// `POST /providers`
@@ -105,16 +97,28 @@ pub async fn create(
     app: Data<App>,
     by: Actor,
     frame: Frame,
-    CurrentUser(user): CurrentUser,
     Form(entered): Form<Entered>,
 ) -> Result<HttpResponse, Error> {
-    let created = app.providers().create(entered.draft(), &by).await;
+    add(&app, &by, frame, entered, Whose::Everybodys).await
+}
+
+async fn add(
+    app: &App,
+    by: &Actor,
+    frame: Frame,
+    entered: Entered,
+    whose: Whose,
+) -> Result<HttpResponse, Error> {
+    let created = match whose {
+        Whose::Everybodys => app.providers().create(entered.draft(), by).await,
+        Whose::Of(user) => app.providers().create_personal(user, entered.draft(), by).await,
+    };
     match created {
-        Ok(provider) => Ok(see_other(&app, &path_of(&provider))),
+        Ok(provider) => Ok(see_other(app, &path_of(&provider))),
         Err(Refused::Fields(errors)) => {
-            let form = Some(FormPanel::new(frame.clone(), SHARED).entered(&entered, errors));
-            let answer = page(&app, frame, &user, Shown { form, ..Shown::default() }).await?;
-            Ok(unprocessable(answer))
+            let mut shown = Shown::blank(frame.clone(), whose);
+            shown.form = shown.form.map(|form| form.entered(&entered, errors));
+            Ok(unprocessable(page(app, frame, shown).await?))
         }
         Err(refused) => Err(refused.into()),
     }
@@ -124,11 +128,10 @@ pub async fn create(
 pub async fn show(
     app: Data<App>,
     frame: Frame,
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
     let shown = Shown::of(&frame, &provider);
-    page(&app, frame, &user, shown).await
+    page(&app, frame, shown).await
 }
 
 /// `POST /providers/{id}`
@@ -136,7 +139,6 @@ pub async fn update(
     app: Data<App>,
     by: Actor,
     (frame, wants): (Frame, Wants),
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
     Form(entered): Form<Entered>,
 ) -> Result<HttpResponse, Error> {
@@ -144,14 +146,14 @@ pub async fn update(
     match (updated, wants) {
         (Ok(provider), Wants::Page) => Ok(see_other(&app, &path_of(&provider))),
         (Ok(provider), Wants::Fragment) => {
-            let all = beside(&app, &user, &provider).await?;
+            let all = Whose::of(&provider).all(&app).await?;
             let form = FormPanel::of(frame.clone(), &provider);
             let list = ListPanel::beside(frame, &all, Some(provider.id));
             Ok(saved(html(view::Updated { form, list })?, "Provider saved."))
         }
         (Err(Refused::Fields(errors)), wants) => {
             let form = FormPanel::of(frame.clone(), &provider).entered(&entered, errors);
-            refused_form(&app, (frame, wants), &user, &provider, form).await
+            refused_form(&app, (frame, wants), &provider, form).await
         }
         (Err(refused), _) => Err(refused.into()),
     }
@@ -161,7 +163,6 @@ pub async fn update(
 pub async fn test(
     app: Data<App>,
     (frame, wants): (Frame, Wants),
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
     Form(entered): Form<Entered>,
 ) -> Result<HttpResponse, Error> {
@@ -174,7 +175,7 @@ pub async fn test(
         Ok(tested) => tested,
         Err(Refused::Fields(errors)) if wants == Wants::Page => {
             let form = form.entered(&entered, errors);
-            return refused_form(&app, (frame, wants), &user, &provider, form).await;
+            return refused_form(&app, (frame, wants), &provider, form).await;
         }
         Err(refused) => return Err(refused.into()),
     };
@@ -185,7 +186,7 @@ pub async fn test(
     let mut form = form.entered(&entered, Fields::new());
     form.tested = panel;
     let shown = Shown { form: Some(form), ..Shown::of(&frame, &provider) };
-    page(&app, frame, &user, shown).await
+    page(&app, frame, shown).await
 }
 
 /// `POST /providers/{id}/refresh`
@@ -193,14 +194,11 @@ pub async fn refresh(
     app: Data<App>,
     by: Actor,
     (frame, wants): (Frame, Wants),
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
     let refreshed = app.providers().refresh(&provider, &by).await;
     match refreshed {
-        Ok(provider) => {
-            models_changed(&app, (frame, wants), &user, &provider, "Models read.").await
-        }
+        Ok(provider) => models_changed(&app, (frame, wants), &provider, "Models read.").await,
         Err(RefreshError::Refused(refused)) => Err(refused.into()),
         Err(RefreshError::Failed(tested)) => {
             let mut models = ModelsPanel::of(frame.clone(), &provider, "");
@@ -209,7 +207,7 @@ pub async fn refresh(
                 Wants::Fragment => html(models),
                 Wants::Page => {
                     let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
-                    page(&app, frame, &user, shown).await
+                    page(&app, frame, shown).await
                 }
             }
         }
@@ -220,7 +218,6 @@ pub async fn refresh(
 pub async fn models(
     app: Data<App>,
     (frame, wants): (Frame, Wants),
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
     Query(Filter { q }): Query<Filter>,
 ) -> Result<HttpResponse, Error> {
@@ -229,7 +226,7 @@ pub async fn models(
         return html(models);
     }
     let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
-    page(&app, frame, &user, shown).await
+    page(&app, frame, shown).await
 }
 
 /// `POST /providers/{id}/models`: of the models that were shown, those that are ticked are in use;
@@ -238,7 +235,6 @@ pub async fn choose(
     app: Data<App>,
     by: Actor,
     (frame, wants): (Frame, Wants),
-    CurrentUser(user): CurrentUser,
     Owned(provider): Owned<Provider>,
     Form(pairs): Form<Vec<(String, String)>>,
 ) -> Result<HttpResponse, Error> {
@@ -258,9 +254,7 @@ pub async fn choose(
     let draft = Draft { models: Some(models), ..Draft::default() };
     let updated = app.providers().update(provider.clone(), draft, &by).await;
     match updated {
-        Ok(provider) => {
-            models_changed(&app, (frame, wants), &user, &provider, "Models saved.").await
-        }
+        Ok(provider) => models_changed(&app, (frame, wants), &provider, "Models saved.").await,
         Err(Refused::Fields(errors)) => {
             let mut models = ModelsPanel::of(frame.clone(), &provider, "");
             models.wrong = errors.into_values().next();
@@ -269,7 +263,7 @@ pub async fn choose(
                 Wants::Fragment => html(models)?,
                 Wants::Page => {
                     let shown = Shown { models: Some(models), ..Shown::of(&frame, &provider) };
-                    page(&app, frame, &user, shown).await?
+                    page(&app, frame, shown).await?
                 }
             };
             Ok(unprocessable(answer))
@@ -302,17 +296,39 @@ pub async fn delete(
     by: Actor,
     Owned(provider): Owned<Provider>,
 ) -> Result<HttpResponse, Error> {
-    let list = if provider.owner_id.is_some() { "/account/providers" } else { "/providers" };
+    let list = list_of(&provider);
     app.providers().delete(provider, &by).await?;
     Ok(see_other(&app, list))
+}
+
+/// Whose providers a page is about.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+enum Whose {
+    #[default]
+    Everybodys,
+    /// One person's own.
+    Of(UserId),
+}
+
+impl Whose {
+    fn of(provider: &Provider) -> Self {
+        provider.owner_id.map_or(Self::Everybodys, Self::Of)
+    }
+
+    /// The list that they stand in.
+    async fn all(self, app: &App) -> Result<Vec<Provider>, Error> {
+        Ok(match self {
+            Self::Everybodys => providers::shared(&app.db).await?,
+            Self::Of(user) => providers::personal(&app.db, user).await?,
+        })
+    }
 }
 
 /// What stands below the list.
 #[derive(Default)]
 struct Shown {
-    id: Option<crate::domain::ids::ProviderId>,
-    /// Whether it is a person's own.
-    own: bool,
+    id: Option<ProviderId>,
+    whose: Whose,
     form: Option<FormPanel>,
     models: Option<ModelsPanel>,
 }
@@ -321,35 +337,32 @@ impl Shown {
     fn of(frame: &Frame, provider: &Provider) -> Self {
         Self {
             id: Some(provider.id),
-            own: provider.owner_id.is_some(),
+            whose: Whose::of(provider),
             form: Some(FormPanel::of(frame.clone(), provider)),
             models: Some(ModelsPanel::of(frame.clone(), provider, "")),
         }
     }
-}
 
-async fn page(app: &App, frame: Frame, user: &User, shown: Shown) -> Result<HttpResponse, Error> {
-    if shown.own {
-        return own::page(app, frame, user, shown).await;
+    /// The form of one that is new.
+    fn blank(frame: Frame, whose: Whose) -> Self {
+        let list = if whose == Whose::Everybodys { SHARED } else { OWN };
+        Self { whose, form: Some(FormPanel::new(frame, list)), ..Self::default() }
     }
-    let all = providers::shared(&app.db).await?;
-    let list = ListPanel::of(frame.clone(), &all, shown.id);
-    let personal = app.providers().personal;
-    html(Index { frame, list, form: shown.form, models: shown.models, personal })
 }
 
-/// The list that a provider stands in.
-async fn beside(app: &App, user: &User, provider: &Provider) -> Result<Vec<Provider>, Error> {
-    Ok(match provider.owner_id {
-        Some(_) => providers::personal(&app.db, user.id).await?,
-        None => providers::shared(&app.db).await?,
-    })
+async fn page(app: &App, frame: Frame, shown: Shown) -> Result<HttpResponse, Error> {
+    let Shown { id, whose, form, models } = shown;
+    let list = ListPanel::of(frame.clone(), &whose.all(app).await?, id);
+    let personal = app.providers().personal;
+    match whose {
+        Whose::Everybodys => html(Index { frame, list, form, models, personal }),
+        Whose::Of(_) => html(OwnIndex { frame, list, form, models, permitted: personal }),
+    }
 }
 
 async fn refused_form(
     app: &App,
     (frame, wants): (Frame, Wants),
-    user: &User,
     provider: &Provider,
     form: FormPanel,
 ) -> Result<HttpResponse, Error> {
@@ -357,7 +370,7 @@ async fn refused_form(
         Wants::Fragment => html(form)?,
         Wants::Page => {
             let shown = Shown { form: Some(form), ..Shown::of(&frame, provider) };
-            page(app, frame, user, shown).await?
+            page(app, frame, shown).await?
         }
     };
     Ok(unprocessable(answer))
@@ -366,14 +379,13 @@ async fn refused_form(
 async fn models_changed(
     app: &App,
     (frame, wants): (Frame, Wants),
-    user: &User,
     provider: &Provider,
     said: &str,
 ) -> Result<HttpResponse, Error> {
     if wants == Wants::Page {
         return Ok(see_other(app, &path_of(provider)));
     }
-    let all = beside(app, user, provider).await?;
+    let all = Whose::of(provider).all(app).await?;
     let models = ModelsPanel::of(frame.clone(), provider, "");
     let list = ListPanel::beside(frame, &all, Some(provider.id));
     Ok(saved(html(view::ModelsChanged { models, list })?, said))

@@ -14,16 +14,23 @@ use actix_web::{
 };
 
 use super::{
-    account, api, assets, attachments, auth, error::Error, files, guard, health, home, idempotency,
-    models, projects, providers, rules, sandbox, sessions, setup, usage, users,
+    account, api, assets, attachments, auth,
+    error::Error,
+    files,
+    guard::{self, Finds, For},
+    health, home, idempotency, models, projects, providers, rules, sandbox, sessions, settings,
+    setup, usage, users,
 };
-use crate::store::{
-    AdminRow, OwnRow, OwnedRow,
-    entity::{
-        api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
-        budget::Model as Budget, message::Model as Message, part::Model as Part,
-        project::Model as Project, provider::Model as Provider, session::Model as Session,
-        sign_in::Model as SignIn, user::Model as User,
+use crate::{
+    domain::ids::UserId,
+    store::{
+        AdminRow, Db, DbErr, OwnRow, OwnedRow,
+        entity::{
+            api_token::Model as ApiToken, ask::Model as Ask, attachment::Model as Attachment,
+            budget::Model as Budget, message::Model as Message, part::Model as Part,
+            project::Model as Project, provider::Model as Provider, session::Model as Session,
+            sign_in::Model as SignIn, user::Model as User,
+        },
     },
 };
 
@@ -67,6 +74,8 @@ fn pages() -> Vec<Entry> {
 
         Admin::get  ("/admin/sandbox",       sandbox::show),
         Admin::post ("/admin/sandbox/probe", sandbox::probe),
+        Admin::get  ("/admin/settings",      settings::show),
+        Admin::post ("/admin/settings",      settings::save),
 
         SignedIn::get          ("/",                     home::index),
         SignedIn::get          ("/projects/new",         projects::adding::form),
@@ -159,7 +168,12 @@ fn pages() -> Vec<Entry> {
 fn api() -> Vec<Entry> {
     vec![
         Anyone::get   ("/api/v1/openapi.json", api::openapi),
-        SignedIn::get ("/api/v1/me",           api::me::show),
+
+        SignedIn::get    ("/api/v1/me",            api::me::show),
+        SignedIn::patch  ("/api/v1/me",            api::me::change),
+        SignedIn::get    ("/api/v1/me/favourites", api::favourites::index),
+        SignedIn::create ("/api/v1/me/favourites", api::favourites::create),
+        SignedIn::delete ("/api/v1/me/favourites", api::favourites::delete),
 
         Admin::get    ("/api/v1/users", api::users::index),
         Admin::create ("/api/v1/users", api::users::create),
@@ -182,6 +196,9 @@ fn api() -> Vec<Entry> {
         Own::<Provider>::delete ("/api/v1/me/providers/{id}",         api::own_providers::delete),
         Own::<Provider>::post   ("/api/v1/me/providers/{id}/test",    api::own_providers::test),
         Own::<Provider>::post   ("/api/v1/me/providers/{id}/refresh", api::own_providers::refresh),
+
+        Admin::get   ("/api/v1/settings/global", api::settings::of_everybody),
+        Admin::patch ("/api/v1/settings/global", api::settings::change_for_everybody),
 
         Admin::get ("/api/v1/rules", api::rules::of_everybody),
         Admin::put ("/api/v1/rules", api::rules::replace_for_everybody),
@@ -374,34 +391,31 @@ impl Door for Admin {
     }
 }
 
-impl<T: OwnedRow + Clone + 'static> Door for Owner<T> {
-    const ACCESS: Access = Access::Owner;
+macro_rules! rows {
+    ($($door:ident: $row:ident, $access:ident, $open:ident, $find:expr;)*) => {$(
+        impl<T: $row + Clone + 'static> Finds for $door<T> {
+            type Row = T;
+            type Id = T::Id;
+            const FOR: For = For::$open;
 
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::owner::<T>))
-    }
+            async fn find(db: &Db, visitor: UserId, id: T::Id) -> Result<Option<T>, DbErr> {
+                $find(db, visitor, id).await
+            }
+        }
+
+        impl<T: $row + Clone + 'static> Door for $door<T> {
+            const ACCESS: Access = Access::$access;
+
+            fn hang(route: Route) -> Route {
+                route.wrap(from_fn(guard::row::<Self>))
+            }
+        }
+    )*};
 }
 
-impl<T: OwnRow + Clone + 'static> Door for Own<T> {
-    const ACCESS: Access = Access::Owner;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::own_row::<T>))
-    }
-}
-
-impl<T: OwnedRow + Clone + 'static> Door for Shared<T> {
-    const ACCESS: Access = Access::Shared;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::owner::<T>))
-    }
-}
-
-impl<T: AdminRow + Clone + 'static> Door for Managed<T> {
-    const ACCESS: Access = Access::AdminRow;
-
-    fn hang(route: Route) -> Route {
-        route.wrap(from_fn(guard::admin_row::<T>))
-    }
+rows! {
+    Owner:   OwnedRow, Owner,    Anybody, T::find_owned;
+    Shared:  OwnedRow, Shared,   Anybody, T::find_owned;
+    Own:     OwnRow,   Owner,    Anybody, T::find_own;
+    Managed: AdminRow, AdminRow, Admins,  |db, _, id| T::find_for_admin(db, id);
 }

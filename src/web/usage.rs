@@ -24,6 +24,7 @@ use crate::{
     app::App,
     domain::{
         budget::{Period, Scope as BudgetScope, parse_dollars},
+        ids::SessionId,
         token::Scope,
     },
     engine::{
@@ -31,7 +32,8 @@ use crate::{
         refused::Actor,
     },
     store::{
-        entity::budget::Model as Budget,
+        OwnedRow as _,
+        entity::{budget::Model as Budget, session::Model as Session},
         usage::{By, Sum, sums},
     },
 };
@@ -54,6 +56,8 @@ struct Usage {
     models: Vec<Line>,
     people: Vec<Line>,
     budgets: Vec<BudgetView>,
+    /// The last of them, where more come after it.
+    more: Option<String>,
     choices: Vec<(&'static str, Vec<Choice>)>,
 }
 
@@ -73,6 +77,15 @@ pub(super) async fn add_up(app: &App, asked: &Asked, by: &[By]) -> Result<Vec<Su
     Ok(found)
 }
 
+/// What is to be done with budgets.
+#[derive(Deserialize)]
+pub struct Wished {
+    /// The session that one is to be set for.
+    budget: Option<String>,
+    /// The budget that the shown ones come after.
+    after: Option<String>,
+}
+
 /// `GET /usage`
 pub async fn show(
     app: Data<App>,
@@ -80,8 +93,17 @@ pub async fn show(
     ceiling: Ceiling,
     CurrentUser(user): CurrentUser,
     Query(query): Query<AskedQuery>,
+    Query(Wished { budget, after }): Query<Wished>,
 ) -> Result<HttpResponse, Error> {
     let asked = Asked::of(&app, &user, ceiling, &query)?;
+    let wished = match budget {
+        Some(id) => {
+            let id: SessionId = id.parse().map_err(|_| Error::NotFound)?;
+            Some(Session::find_owned(&app.db, user.id, id).await?.ok_or(Error::NotFound)?)
+        }
+        None => None,
+    };
+    let after = after.and_then(|id| id.parse().ok());
     let everyone = asked.of.is_none();
     let models = add_up(&app, &asked, &[By::Provider, By::Model]).await?;
     let people = match everyone {
@@ -89,7 +111,8 @@ pub async fn show(
         false => Vec::new(),
     };
     let projects = add_up(&app, &asked, &[By::Project]).await?;
-    let standing = budgets::of_person(&app.engine, &user, asked.sees_all).await?;
+    let (standing, more) = budgets::of_person(&app.engine, &user, asked.sees_all, after).await?;
+    let last = standing.last().map(|it| it.budget.id.to_string());
     html(Usage {
         frame,
         from: asked.span.first.to_string(),
@@ -103,7 +126,8 @@ pub async fn show(
         people: view::lines(people),
         projects: view::lines(projects),
         budgets: view::budgets(&app, &user, asked.sees_all, standing).await?,
-        choices: view::choices(&app, &user, asked.sees_all).await?,
+        more: last.filter(|_| more),
+        choices: view::choices(&app, &user, asked.sees_all, wished).await?,
     })
 }
 

@@ -89,6 +89,9 @@ test('a budget is set, stops a session, and says so', () =>
     await page.getByText('for the project greeter does not allow another call').first().waitFor();
     await page.getByText('$0.00 of $0.01 left today, project').waitFor();
     await inspect(page, 'session-budget');
+    await page.getByRole('link', { name: 'Set one for this session' }).click();
+    const chosen = page.getByLabel('For', { exact: true }).locator('option:checked');
+    assert.match(await chosen.getAttribute('value'), /^session:\w{26}$/);
 
     await page.goto('/usage');
     await page.getByRole('button', { name: 'Remove Project greeter' }).click();

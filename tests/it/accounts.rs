@@ -7,6 +7,8 @@ use reqwest::{
     header::{RETRY_AFTER, SET_COOKIE},
 };
 
+use serde_json::{Value, json};
+
 use crate::support::{Answer, Browser, PASSWORD, TestApp};
 
 const CREDENTIALS: [(&str, &str); 2] = [("login", "alice"), ("password", PASSWORD)];
@@ -466,4 +468,34 @@ async fn a_change_is_made_whole_though_whoever_asked_for_it_hangs_up() {
         tokio::time::sleep(std::time::Duration::from_millis(10)).await;
     }
     panic!("nothing came of it");
+}
+
+#[actix_web::test]
+async fn a_script_reads_and_changes_its_persons_time_zone_and_name() {
+    let app = TestApp::start().await;
+    let alice = app.person("alice").await;
+    let me = "/api/v1/me";
+    assert_eq!(alice.api.get(me).await.assert_ok().value()["time_zone"], Value::Null);
+    let patch = async |body: Value| alice.api.json(Method::PATCH, me, &body).await;
+    let changed = patch(json!({"time_zone": "Europe/Berlin", "name": "Alice A"})).await.assert_ok();
+    let expected = json!({"id": alice.user.id.to_string(), "login": "alice", "name": "Alice A",
+        "email": "alice@example.org", "admin": false, "time_zone": "Europe/Berlin"});
+    assert_eq!(changed.value(), expected);
+    assert_eq!(alice.api.get(me).await.value(), expected);
+    for (field, body) in
+        [("time_zone", json!({"time_zone": "Mars/Olympus"})), ("name", json!({"name": " "}))]
+    {
+        let answer = patch(body).await.assert_status(422);
+        assert!(answer.value()["errors"][field].is_string(), "{}", answer.body);
+    }
+    // Neither rights nor what one signs in with.
+    for body in [json!({"admin": true}), json!({"login": "root"}), json!({"name": null})] {
+        let status = patch(body.clone()).await.status;
+        assert!(status.is_client_error(), "{body}: {status}");
+    }
+    assert_eq!(alice.api.get(me).await.value(), expected);
+    assert_eq!(patch(json!({"time_zone": null})).await.value()["time_zone"], Value::Null);
+    let read = app.token(&alice.user, Scope::Read).await;
+    let read = crate::support::Browser { token: Some(read), ..app.stranger() };
+    read.json(Method::PATCH, me, &json!({"name": "x"})).await.assert_status(403);
 }

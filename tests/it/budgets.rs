@@ -316,3 +316,75 @@ async fn budgets_are_set_by_whom_they_belong_to() {
         log.iter().filter(|it| it.subject_id.as_deref() == Some(id)).map(|it| &it.action).collect();
     assert_eq!(changed, ["budget.removed", "budget.changed", "budget.created"]);
 }
+
+#[actix_web::test]
+async fn a_budget_can_be_set_for_any_session_and_all_budgets_are_shown() {
+    let app = TestApp::start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let project = app.project(&alice, "atlas").await;
+    app.provider_row().await;
+    let first = app.session(&alice, &project).await;
+    for _ in 0..101 {
+        let session = app.session(&alice, &project).await;
+        let subject = session.id.to_string();
+        let wish = json!({"scope": "session", "subject": subject, "period": "total", "limit": 5});
+        set(&alice, wish).await;
+    }
+    let page = alice.get("/usage").await.assert_ok().body;
+    assert!(!page.contains(&format!("session:{}", first.id)), "it is not among the newest");
+    let session = alice.get(&format!("/sessions/{}", first.id)).await.assert_ok().body;
+    let link = format!("/usage?budget={}", first.id);
+    assert!(session.contains(&link), "{session}");
+    let page = alice.get(&link).await.assert_ok().body;
+    let option = format!("value=\"session:{}\" selected", first.id);
+    assert_eq!(page.matches(&option).count(), 1, "{page}");
+    bob.get(&link).await.assert_status(404);
+    alice.get("/usage?budget=nonsense").await.assert_status(404);
+
+    assert_eq!(page.matches("/remove\"").count(), 100);
+    let more = page.split("after=").nth(1).unwrap().split('#').next().unwrap();
+    let rest = alice.get(&format!("/usage?after={more}")).await.assert_ok().body;
+    assert_eq!(rest.matches("/remove\"").count(), 1);
+    assert!(!rest.contains("More budgets"));
+}
+
+#[actix_web::test]
+async fn a_change_of_the_time_zone_starts_no_budget_anew() {
+    let app = TestApp::start().await;
+    let model = ScriptedModel::start().await;
+    model.fallback(long);
+    app.provider(&model).await;
+    let (root, alice) = (app.admin("root").await, app.person("alice").await);
+    let project = app.project(&alice, "atlas").await;
+    let session = app.session(&alice, &project).await;
+    set(&root, json!({"scope": "everyone", "period": "day", "limit": 0.1})).await;
+    let to = async |zone: Value| {
+        let body = json!({ "time_zone": zone });
+        alice.api.json(Method::PATCH, "/api/v1/me", &body).await.assert_ok();
+    };
+    let seen = async || alice.api.get("/api/v1/budgets").await.value()["items"][0].clone();
+    // Before anything was spent, it is a matter of where the person is.
+    to(json!("Asia/Tokyo")).await;
+    assert_eq!(seen().await["resets_at"], "2026-01-01T15:00:00Z");
+    app.prompt(&alice, &session, "One").await;
+    assert_eq!(rests(&app, &session).await.status, SessionStatus::Idle);
+
+    // Eight in the evening in Tokyo; elsewhere the day has just begun, or begins within the hour.
+    app.clock.advance(TimeDelta::hours(2));
+    for zone in ["Pacific/Kiritimati", "Pacific/Auckland", "Asia/Kamchatka", "Asia/Tokyo"] {
+        to(json!(zone)).await;
+        let budget = seen().await;
+        assert_eq!(budget["spent"], 0.082, "{zone}");
+        assert!(budget["resets_at"].as_str().unwrap() >= "2026-01-01T15:00:00Z", "{budget}");
+        app.prompt(&alice, &session, "More").await;
+        assert_eq!(rests(&app, &session).await.status, SessionStatus::Error, "{zone}");
+    }
+    assert_eq!(model.requests().len(), 1);
+    to(Value::Null).await;
+    assert_eq!(seen().await["spent"], 0.082);
+    // At last it does.
+    app.clock.advance(TimeDelta::days(2));
+    assert_eq!(seen().await["spent"], 0.0);
+    app.prompt(&alice, &session, "More").await;
+    assert_eq!(rests(&app, &session).await.status, SessionStatus::Idle);
+}

@@ -24,6 +24,7 @@ mod sandbox_page;
 mod session_api;
 mod session_page;
 mod sign_ins;
+mod settings;
 mod snapshots;
 mod support;
 mod tidy;

@@ -14,7 +14,7 @@ use reqwest::Method;
 use serde_json::{Value, json};
 
 use crate::support::{
-    TestApp,
+    Person, TestApp,
     model::{Script, ScriptedModel},
     session::{MODEL, folder, png},
 };
@@ -90,6 +90,65 @@ async fn among_hundreds_a_model_is_found_liked_and_used() {
     .await
     .unwrap();
     assert!(alice.get(&at("")).await.body.contains("No model can be used yet"));
+}
+
+#[actix_web::test]
+async fn a_script_likes_models_that_its_person_can_use() {
+    const API: &str = "/api/v1/me/favourites";
+    let app = TestApp::start().await;
+    let model = ScriptedModel::start().await;
+    let (alice, bob) = (app.person("alice").await, app.person("bob").await);
+    let provider = app.provider(&model).await;
+    let ids: Vec<String> = ["b/c", "a"].map(str::to_owned).to_vec();
+    offer(&app, &provider, &ids).await;
+    let theirs = app.provider_row_of(Some(&bob)).await;
+    let name = |id: &str| format!("{}/{id}", provider.id);
+    let like =
+        async |model: String| alice.api.json(Method::POST, API, &json!({ "model": model })).await;
+    for id in ["b/c", "a", "a"] {
+        let liked = like(name(id)).await.assert_status(201).value();
+        assert_eq!(liked["model"], name(id));
+    }
+    for wrong in [name("gone"), format!("{}/model", theirs.id), "nonsense".into()] {
+        let answer = like(wrong).await.assert_status(422);
+        assert!(answer.value()["errors"]["model"].is_string(), "{}", answer.body);
+    }
+    let page = async |by: &Person, query: &str| {
+        by.api.get(&format!("{API}{query}")).await.assert_ok().value()
+    };
+    let first = page(&alice, "?limit=1").await;
+    assert_eq!(first["items"][0]["model"], name("a"));
+    let cursor = first["next"].as_str().unwrap().replace('/', "%2F");
+    let second = page(&alice, &format!("?limit=1&cursor={cursor}")).await;
+    assert_eq!(
+        (&second["items"][0]["model"], &second["next"]),
+        (&json!(name("b/c")), &Value::Null)
+    );
+    assert_eq!(page(&bob, "").await["items"], json!([]));
+    assert!(alice.get("/models").await.body.contains("aria-pressed=\"true\""));
+
+    let one = format!("{API}?model={}", name("b/c").replace('/', "%2F"));
+    bob.api.send(Method::DELETE, &one).await.assert_status(204);
+    assert_eq!(page(&alice, "").await["items"].as_array().unwrap().len(), 2);
+    for _ in 0..2 {
+        alice.api.send(Method::DELETE, &one).await.assert_status(204);
+    }
+    assert_eq!(page(&alice, "").await["items"].as_array().unwrap().len(), 1);
+    alice.api.send(Method::DELETE, API).await.assert_status(422);
+}
+
+#[actix_web::test]
+async fn favourites_are_bounded() {
+    let app = TestApp::start().await;
+    let alice = app.person("alice").await;
+    let provider = app.provider(&ScriptedModel::start().await).await;
+    let ids: Vec<String> = (0..501).map(|it| format!("m{it}")).collect();
+    offer(&app, &provider, &ids).await;
+    for (at, id) in ids.iter().enumerate() {
+        let name = format!("{}/{id}", provider.id);
+        let liked = forge::engine::models::like(&app.app.engine, alice.user.id, &name).await;
+        assert_eq!(liked.is_ok(), at < 500, "{at}: {liked:?}");
+    }
 }
 
 #[actix_web::test]

@@ -1,5 +1,7 @@
 //! The ledger: a line for each call of a model, and the sums that people see of it.
 
+mod unfinished;
+
 use std::time::Duration;
 
 use chrono::{DateTime, Utc};

@@ -7,6 +7,8 @@ use crate::domain::model::{Delta, RawCall, parse_arguments};
 /// The most bytes of arguments of one reply.
 pub(super) const MAX_ARGUMENTS: usize = 1_024 * 1_024;
 const MAX_CALLS: usize = 128;
+/// The longest id or name of a call. Some servers put the proof of a thought into the id.
+const MAX_NAME: usize = 16 * 1_024;
 
 /// The calls of a reply so far.
 #[derive(Default)]
@@ -65,7 +67,8 @@ impl Calls {
     pub fn add(&mut self, piece: Piece<'_>, said: &mut VecDeque<Delta>) -> Result<(), TooMany> {
         let Piece { index, id: given, name, arguments: more, signature } = piece;
         let size = more.len() + signature.map_or(0, str::len);
-        if self.argument_bytes + size > MAX_ARGUMENTS {
+        let named = [given, name].into_iter().flatten().map(str::len).max();
+        if self.argument_bytes + size > MAX_ARGUMENTS || named > Some(MAX_NAME) {
             return Err(TooMany);
         }
         self.argument_bytes += size;
@@ -144,4 +147,23 @@ impl Calls {
 
 fn is_complete(arguments: &str) -> bool {
     arguments.trim_end().ends_with('}') && parse_arguments(arguments).is_ok()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_or_a_name_that_is_no_name_ends_the_reply() {
+        let long = "x".repeat(MAX_NAME + 1);
+        let (mut calls, mut said) = (Calls::default(), VecDeque::new());
+        let fits = &long[1..];
+        let piece = Piece { id: Some(fits), name: Some("read"), ..Piece::default() };
+        assert!(calls.add(piece, &mut said).is_ok());
+        for (id, name) in [(Some(long.as_str()), Some("read")), (None, Some(long.as_str()))] {
+            let piece = Piece { id, name, ..Piece::default() };
+            assert!(calls.add(piece, &mut said).is_err());
+        }
+        assert_eq!((calls.len(), said.len()), (1, 1));
+    }
 }

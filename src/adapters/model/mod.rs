@@ -28,7 +28,11 @@ mod sorted;
 mod sse;
 mod stream;
 
-use std::{collections::VecDeque, time::Duration};
+use std::{
+    collections::VecDeque,
+    sync::{Arc, PoisonError, RwLock},
+    time::Duration,
+};
 
 use bytes::Bytes;
 use reqwest::{Method, RequestBuilder, Response, header, redirect};
@@ -88,9 +92,15 @@ impl Default for Limits {
 pub struct Models {
     client: reqwest::Client,
     /// For [`Reach::Public`].
-    guarded: reqwest::Client,
-    hosts: Hosts,
+    guarded: Arc<RwLock<Guarded>>,
     limits: Limits,
+}
+
+/// The client of members' providers, and where they may lie.
+#[derive(Clone, Debug)]
+struct Guarded {
+    client: reqwest::Client,
+    hosts: Hosts,
 }
 
 impl Models {
@@ -103,23 +113,22 @@ impl Models {
     pub fn with_hosts(limits: Limits, hosts: Hosts) -> anyhow::Result<Self> {
         // An error says that there is a provider already, and then it is this one too.
         let _ = rustls::crypto::ring::default_provider().install_default();
-        let client = || {
-            reqwest::Client::builder()
-                .user_agent(concat!("forge/", env!("CARGO_PKG_VERSION")))
-                .connect_timeout(limits.connect)
-                .tcp_nodelay(true)
-                .tcp_keepalive(Duration::from_secs(30))
-                .pool_idle_timeout(Duration::from_secs(300))
-                .http2_keep_alive_interval(Duration::from_secs(30))
-                .http2_keep_alive_timeout(Duration::from_secs(10))
-                .http2_keep_alive_while_idle(true)
-                // The key goes to the address that was entered and to no other.
-                .redirect(redirect::Policy::none())
-                .referer(false)
-        };
-        // A proxy would resolve the name by itself, and reach what must not be reached.
-        let guarded = client().no_proxy().dns_resolver(hosts.clone()).build()?;
-        Ok(Self { client: client().build()?, guarded, hosts, limits })
+        let guarded = Arc::new(RwLock::new(Guarded::new(limits, hosts)?));
+        Ok(Self { client: client(limits).build()?, guarded, limits })
+    }
+
+    /// Lets members' providers lie at these hosts, and no longer at those that were allowed before.
+    /// Calls that go on are not cut.
+    pub fn allow<'a>(&self, hosts: impl IntoIterator<Item = &'a str>) -> anyhow::Result<()> {
+        let hosts = self.guarded().hosts.allowing(hosts);
+        // A new client: the old one keeps connections to what may not be reached any more.
+        let guarded = Guarded::new(self.limits, hosts)?;
+        *self.guarded.write().unwrap_or_else(PoisonError::into_inner) = guarded;
+        Ok(())
+    }
+
+    fn guarded(&self) -> Guarded {
+        self.guarded.read().unwrap_or_else(PoisonError::into_inner).clone()
     }
 
     /// A call to an address, from the client that may go as far as the endpoint may.
@@ -133,8 +142,9 @@ impl Models {
         match endpoint.reach {
             Reach::Anywhere => Ok(self.client.request(method, url)),
             Reach::Public => {
-                self.hosts.check(&url).map_err(|own| peer.own_network(&own))?;
-                Ok(self.guarded.request(method, url))
+                let guarded = self.guarded();
+                guarded.hosts.check(&url).map_err(|own| peer.own_network(&own))?;
+                Ok(guarded.client.request(method, url))
             }
         }
     }
@@ -201,6 +211,29 @@ impl Models {
             &peer.asked(),
         ))
     }
+}
+
+impl Guarded {
+    fn new(limits: Limits, hosts: Hosts) -> anyhow::Result<Self> {
+        // A proxy would resolve the name by itself, and reach what must not be reached.
+        let client = client(limits).no_proxy().dns_resolver(hosts.clone()).build()?;
+        Ok(Self { client, hosts })
+    }
+}
+
+fn client(limits: Limits) -> reqwest::ClientBuilder {
+    reqwest::Client::builder()
+        .user_agent(concat!("forge/", env!("CARGO_PKG_VERSION")))
+        .connect_timeout(limits.connect)
+        .tcp_nodelay(true)
+        .tcp_keepalive(Duration::from_secs(30))
+        .pool_idle_timeout(Duration::from_secs(300))
+        .http2_keep_alive_interval(Duration::from_secs(30))
+        .http2_keep_alive_timeout(Duration::from_secs(10))
+        .http2_keep_alive_while_idle(true)
+        // The key goes to the address that was entered and to no other.
+        .redirect(redirect::Policy::none())
+        .referer(false)
 }
 
 /// What a format does with the bytes of a stream.
@@ -281,7 +314,7 @@ impl Peer {
     fn own_network(&self, own: &OwnNetwork) -> Fault {
         self.fault(FaultKind::BadRequest).told(format!(
             "{} lies in the server's own network ({}), where providers of members may not. Enter a \
-             public address, or ask an administrator to allow the host (providers.allowed_hosts).",
+             public address, or ask an administrator to allow the host on the page Settings.",
             self.provider, own.host
         ))
     }

@@ -176,7 +176,8 @@ impl Holds {
         let spent = state.spent.entry(key).or_default();
         let meanwhile = spent.reading.take().unwrap_or(0);
         spent.micros = micros?.saturating_add(meanwhile);
-        spent.exact = alone;
+        // Other servers on the same database spend too.
+        spent.exact = alone && !db.is_shared();
         Ok(())
     }
 

@@ -10,9 +10,9 @@ use crate::{
 };
 
 /// The most providers that a person may have.
-const MOST: usize = 50;
+pub(super) const MOST: u64 = 50;
 
-/// What is said where the operator does not want them.
+/// What is said where administrators do not want them.
 pub const SWITCHED_OFF: &str = "Providers of your own are switched off on this server. What you \
      have entered is kept, and sessions cannot use it.";
 
@@ -26,11 +26,6 @@ impl Providers<'_> {
     ) -> Result<Provider, Refused> {
         if !self.personal {
             return Err(Refused::Conflict(SWITCHED_OFF.into()));
-        }
-        if providers::personal(self.db, owner).await?.len() >= MOST {
-            return Err(Refused::Conflict(format!(
-                "You have {MOST} providers already. Delete one first."
-            )));
         }
         self.add(Some(owner), draft, by).await
     }
@@ -62,6 +57,10 @@ pub(super) fn reach(provider: &Provider) -> Reach {
         None => Reach::Anywhere,
         Some(_) => Reach::Public,
     }
+}
+
+pub(super) fn too_many() -> Refused {
+    Refused::Conflict(format!("You have {MOST} providers already. Delete one first."))
 }
 
 pub(super) fn switched_off() -> Tested {

@@ -1,17 +1,18 @@
 //! What calls of the model cost: set aside before each, put down in the ledger after it.
 
-use serde_json::{Value, json};
+use serde_json::Value;
 
-use super::{record::value, run::Run};
+use super::{
+    ledger::{Called, Outcome, believed, count},
+    record::value,
+    run::Run,
+};
 use crate::{
     domain::{
         budget::Worst,
-        conversation::Item,
-        ids::UsageId,
         message::{Step, Tokens},
         model::Usage,
         session::Failure,
-        zone::bucket,
     },
     engine::budgets,
     store::{
@@ -20,31 +21,10 @@ use crate::{
     },
 };
 
-/// How a call ended, as the ledger says it.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) enum Outcome {
-    Done,
-    Failed,
-    Aborted,
-}
-
-/// Tokens of one call that are believed: a provider that says more is broken.
-const MOST_TOKENS: u64 = 1_000_000_000;
+/// Bytes of a token, as a rule of thumb.
+const BYTES_A_TOKEN: u64 = 4;
 /// Micro-dollars of one call that are believed.
 const MOST_COST: i64 = 1_000_000_000_000;
-
-/// Tokens as they are counted: no sum of them is more than a number can be.
-pub(super) fn believed(tokens: Tokens) -> Tokens {
-    let count = |count: u64| count.min(MOST_TOKENS);
-    Tokens {
-        input: count(tokens.input),
-        output: count(tokens.output),
-        reasoning: count(tokens.reasoning),
-        cache_read: count(tokens.cache_read),
-        cache_write: count(tokens.cache_write),
-        estimated: tokens.estimated,
-    }
-}
 
 /// Whether a call may be made.
 pub(super) enum Allowed {
@@ -57,7 +37,8 @@ impl Run {
     /// Sets aside what the next call may cost, as far as budgets allow it.
     pub(super) async fn reserve(&mut self) -> anyhow::Result<Allowed> {
         self.hold = None;
-        let worst = Worst::of(&self.meta, self.request_bytes(), self.wanted_output);
+        let bytes = self.size.of(&self.request);
+        let worst = Worst::of(&self.meta, bytes, self.wanted_output);
         let reserved = budgets::reserve(&self.engine, &self.payer, worst, &self.session.model);
         let reserved = tokio::select! {
             biased;
@@ -95,70 +76,48 @@ impl Run {
         raw: Option<Value>,
         outcome: Outcome,
     ) -> Box<Line> {
-        let now = self.engine.clock.now();
+        let called = Called {
+            payer: &self.payer,
+            provider: self.provider,
+            provider_name: &self.endpoint.name,
+            model: &self.session.model,
+            meta: &self.meta,
+            message: self.answer.id,
+        };
+        let line = called.line(&self.engine, step, charged, raw, outcome);
         if let Some(hold) = &mut self.hold {
-            hold.cost(step.cost_micros.unwrap_or(0), now);
+            hold.cost(step.cost_micros.unwrap_or(0), line.at);
         }
-        let tokens = step.tokens;
-        let count = |count: u64| count.cast_signed();
-        Box::new(Line {
-            id: UsageId::mint(now, self.engine.entropy.as_ref()),
-            at: now,
-            bucket: bucket(now),
-            user_id: self.session.user_id,
-            user_login: self.payer.login.clone(),
-            project_id: self.session.project_id,
-            project_name: self.payer.project_name.clone(),
-            session_id: self.session.id,
-            message_id: self.answer.id,
-            provider_id: self.provider,
-            provider_name: self.endpoint.name.clone(),
-            model: self.session.model.clone(),
-            outcome: outcome.word().to_owned(),
-            input: count(tokens.input),
-            cache_read: count(tokens.cache_read),
-            cache_write: count(tokens.cache_write),
-            output: count(tokens.output),
-            reasoning: count(tokens.reasoning),
-            cost_micros: step.cost_micros,
-            estimated: tokens.estimated,
-            raw: raw.filter(|raw| !raw.is_null()),
-            prices: json!({
-                "input": self.meta.price_input, "output": self.meta.price_output,
-                "cache_read": self.meta.price_cache_read,
-                "cache_write": self.meta.price_cache_write,
-                "charged": charged,
-            }),
-        })
+        line
     }
 
-    /// Puts down what a call used that brought no reply, where that is known. One that was stopped
-    /// while it wrote is counted from what it wrote: the provider has billed it.
+    /// Puts down what a call used that brought no reply, where that is known. One that was stopped,
+    /// or cut off, while it wrote is counted from what it wrote: the provider has billed it.
     pub(super) async fn bill_try(
         &mut self,
         usage: Option<Usage>,
         written: usize,
         outcome: Outcome,
     ) -> anyhow::Result<()> {
-        let stopped = outcome == Outcome::Aborted && written > 0;
-        let mut tokens = match &usage {
-            Some(usage) => believed(usage.tokens),
-            None if stopped => {
-                let input = self.request_bytes() as u64 / 4;
-                Tokens { input, estimated: true, ..Tokens::default() }
+        let tokens = match &usage {
+            // Some say at the beginning what they have read, and at the end what they have written.
+            Some(usage) => {
+                let mut tokens = believed(usage.tokens);
+                let output = (written as u64).div_ceil(BYTES_A_TOKEN);
+                if output > tokens.output {
+                    (tokens.output, tokens.estimated) = (output, true);
+                }
+                tokens
             }
+            None if written > 0 => self.estimate(written),
             None => {
                 self.hold = None;
                 return Ok(());
             }
         };
-        let output = (written as u64).div_ceil(4);
-        if stopped && output > tokens.output {
-            (tokens.output, tokens.estimated) = (output, true);
-        }
         let cost_micros = self.cost(usage.as_ref(), &tokens);
         let step = Step { tokens, cost_micros, ..Step::default() };
-        self.count_tokens(&step);
+        count(&mut self.answer, &mut self.summary, &step);
         let charged = usage.as_ref().and_then(|usage| usage.cost_micros);
         let line = self.line(&step, charged, usage.map(|usage| usage.raw), outcome);
         let change = SessionChange {
@@ -171,24 +130,14 @@ impl Run {
         Ok(())
     }
 
-    /// How many bytes of text are sent to the model.
-    pub(super) fn request_bytes(&self) -> usize {
-        let tools =
-            self.request.tools.iter().map(|tool| {
-                tool.name.len() + tool.description.len() + tool.schema.to_string().len()
-            });
-        self.request.system.len()
-            + tools.sum::<usize>()
-            + self.request.items.iter().map(Item::bytes).sum::<usize>()
-    }
-}
-
-impl Outcome {
-    fn word(self) -> &'static str {
-        match self {
-            Self::Done => "done",
-            Self::Failed => "failed",
-            Self::Aborted => "aborted",
+    /// What a call used, by the rule of thumb of four bytes for each token, where the provider does
+    /// not say: what was sent, and so many bytes that were written.
+    pub(super) fn estimate(&mut self, written: usize) -> Tokens {
+        Tokens {
+            input: (self.size.of(&self.request) as u64).div_ceil(BYTES_A_TOKEN),
+            output: (written as u64).div_ceil(BYTES_A_TOKEN),
+            estimated: true,
+            ..Tokens::default()
         }
     }
 }

@@ -13,6 +13,7 @@ use crate::{
     domain::{
         ids::{PartId, SessionId},
         message::{Part, ToolStatus},
+        session::Summary,
     },
     engine::{
         Engine,
@@ -92,15 +93,23 @@ async fn stopped(engine: &Engine, part: PartId, outcome: Outcome) -> anyhow::Res
     Ok(Some(Write::Part(Box::new(filled(row, &Part::Tool(call))))))
 }
 
-/// The session's list of changed files as it is now.
-pub(super) async fn summary(engine: &Engine, session: SessionId) -> anyhow::Result<Option<Write>> {
+/// The session's totals, with its list of changed files as it is now.
+pub(super) async fn totals(engine: &Engine, session: SessionId) -> anyhow::Result<Option<Summary>> {
     let Some((row, _)) = store::sessions::with_project(&engine.db, session).await? else {
         return Ok(None);
     };
     let mut summary = summary_of(&row.summary);
     summary.files = engine.snapshots.changed_files(session).await?;
-    let summary = Some(value(&summary));
-    Ok(Some(Write::Session(Box::new(SessionChange { summary, ..SessionChange::default() }))))
+    Ok(Some(summary))
+}
+
+/// The same, to be stored.
+pub(super) async fn summary(engine: &Engine, session: SessionId) -> anyhow::Result<Option<Write>> {
+    let write = |summary: Summary| {
+        let summary = Some(value(&summary));
+        Write::Session(Box::new(SessionChange { summary, ..SessionChange::default() }))
+    };
+    Ok(totals(engine, session).await?.map(write))
 }
 
 /// Brings the list of changed files of a session at rest up to date; a run does so itself.

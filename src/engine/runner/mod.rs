@@ -5,11 +5,13 @@
 
 mod bill;
 mod call;
+mod cut_off;
 mod endpoint;
 mod files;
 mod forewarn;
 mod late;
 mod limits;
+mod ledger;
 mod record;
 mod repair;
 mod resume;

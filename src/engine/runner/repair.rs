@@ -5,6 +5,7 @@ use std::sync::Arc;
 use serde_json::json;
 
 use super::{
+    cut_off::CutOff,
     late,
     record::{filled, value},
 };
@@ -22,7 +23,7 @@ use crate::{
     store::{
         self, DbErr, asks,
         entity::{part::Model as PartRow, session::Model as Session},
-        journal::{self, Write},
+        journal::{self, SessionChange, Write},
         messages,
     },
 };
@@ -161,9 +162,16 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
     let last = messages::page(&engine.db, session.id, None, 1).await?.pop();
     let open = asks::open_in(&engine.db, session.id).await?;
     let mut writes = Vec::new();
+    let (mut answer, mut used) = (None, None);
     if let Some(last) =
         last.filter(|it| it.message.role == Role::Assistant && it.message.completed_at.is_none())
     {
+        if !matches!(left, Left::Waiting) {
+            used = CutOff::find(engine, &session, &last).await.unwrap_or_else(|err| {
+                tracing::error!(session = %session.id, "billing a call that was cut off: {err:#}");
+                None
+            });
+        }
         for row in last.parts {
             let asked = open.iter().any(|ask| ask.part_id == row.id);
             let Ok(Part::Tool(mut call)) = Part::read(&row.kind, row.data.clone()) else {
@@ -186,14 +194,23 @@ async fn close(engine: &Engine, session: Session, left: Left) -> Result<(), DbEr
             }
             message.completed_at = Some(now);
             message.error = Some(value(failure));
-            writes.push(Write::Message(Box::new(message)));
+            answer = Some(message);
         }
     }
     if let Left::Stopped(failure) | Left::Failed(failure) = &left {
-        match late::summary(engine, session.id).await {
-            Ok(summary) => writes.extend(summary),
-            Err(err) => tracing::error!(session = %session.id, "comparing files: {err:#}"),
+        let mut summary = late::totals(engine, session.id).await.unwrap_or_else(|err| {
+            tracing::error!(session = %session.id, "comparing files: {err:#}");
+            None
+        });
+        if let (Some(used), Some(answer), Some(summary)) = (&used, &mut answer, &mut summary) {
+            used.count(answer, summary);
         }
+        writes.extend(answer.map(|answer| Write::Message(Box::new(answer))));
+        writes.push(Write::Session(Box::new(SessionChange {
+            summary: summary.as_ref().map(value),
+            used: used.map(|used| used.line),
+            ..SessionChange::default()
+        })));
         for mut ask in open {
             ask.status = AskStatus::Withdrawn;
             ask.decided_at = Some(now);

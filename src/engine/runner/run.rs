@@ -18,13 +18,14 @@ use super::{
     files,
     late::Late,
     limits::Limits,
+    ledger::payer,
     record::summary_of,
     step::StepEnd,
 };
 use crate::{
     adapters::model::{Endpoint, Kind, highest_temperature, takes_effort},
     domain::{
-        conversation::{self, CallIds, Exchange, Request, ToolChoice, ToolSpec},
+        conversation::{self, CallIds, Exchange, Request, Size, ToolChoice, ToolSpec},
         ids::{ProviderId, SessionId},
         message::{Part, Role},
         provider::ModelMeta,
@@ -33,7 +34,7 @@ use crate::{
     },
     engine::{
         Engine,
-        budgets::{self, Hold, Payer},
+        budgets::{Hold, Payer},
         gate::Gatekeeper,
         hub::Teller,
         snapshots::MessageRecorder,
@@ -77,6 +78,7 @@ pub(super) struct Run {
     pub hold: Option<Hold>,
     /// What is sent to the model; its items grow with each step.
     pub request: Request,
+    pub size: Size,
     pub ids: CallIds,
     pub summary: Summary,
     pub limits: Limits,
@@ -130,15 +132,7 @@ pub(super) async fn run(
     let root = PathBuf::from(&project.path);
     let last = conversation.last().context("a run without a prompt")?.message.clone();
     let recorder = engine.snapshots.recorder(&root, session.id, last.id);
-    let person = store::users::find(&engine.db, session.user_id).await?;
-    let payer = Payer {
-        user: session.user_id,
-        zone: budgets::zone(&engine, person.as_ref()),
-        login: person.map(|person| person.login).unwrap_or_default(),
-        project: project.id,
-        project_name: project.name.clone(),
-        session: session.id,
-    };
+    let payer = payer(&engine, &session, &project).await?;
     let mut run = Run {
         request: Request {
             model: session.model.clone(),
@@ -150,6 +144,7 @@ pub(super) async fn run(
             meta: meta.clone(),
             ..Request::default()
         },
+        size: Size::default(),
         ids: CallIds::default(),
         limits: Limits::new(
             &engine.config.agent,

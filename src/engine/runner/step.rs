@@ -5,15 +5,16 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 
 use super::{
-    bill::{Allowed, Outcome, believed},
+    bill::Allowed,
     call::{Plan, RunningCall},
+    ledger::{Outcome, believed, count},
     record::{filled, value},
     run::Run,
 };
 use crate::{
     domain::{
         conversation::ToolChoice,
-        message::{Part, Reasoning, Step, Text, Tokens, ToolCall, ToolStatus},
+        message::{Part, Reasoning, Step, Text, ToolCall, ToolStatus},
         model::{Delta, Fault, Finish, RawCall, Reply, Usage, parse_arguments},
         retry::{self, Decision},
         session::Failure,
@@ -40,6 +41,8 @@ struct Draft {
     row: PartRow,
     kind: DraftKind,
     text: String,
+    /// Bytes of a call that are not shown.
+    arguments: usize,
     saved: Instant,
     saved_len: usize,
 }
@@ -152,13 +155,20 @@ impl Run {
             Delta::Reasoning(text) => (DraftKind::Reasoning, text),
             Delta::CallStarted { index, id, name } => {
                 let mut row = self.new_part("tool");
+                let arguments = name.len();
                 let call = ToolCall { call_id: id, tool: name, ..ToolCall::default() };
                 row = filled(row, &Part::Tool(Box::new(call)));
                 self.teller.open(row.clone());
-                drafts.push(Draft::new(row, DraftKind::Call(index)));
+                drafts.push(Draft { arguments, ..Draft::new(row, DraftKind::Call(index)) });
                 return Ok(());
             }
-            Delta::CallArguments { .. } => return Ok(()),
+            Delta::CallArguments { index, text } => {
+                let kind = DraftKind::Call(index);
+                if let Some(draft) = drafts.iter_mut().find(|draft| draft.kind == kind) {
+                    draft.arguments += text.len();
+                }
+                return Ok(());
+            }
         };
         if text.is_empty() {
             return Ok(());
@@ -197,6 +207,7 @@ impl Run {
         turn: &mut Turn,
         writes: &mut Vec<Write>,
     ) -> Plan {
+        let written = reply.bytes();
         let thought = reply.reasoning.map(|thought| {
             Part::Reasoning(Reasoning { text: thought.text, signature: thought.signature })
         });
@@ -225,7 +236,10 @@ impl Run {
             self.teller.withdraw(draft.row.id);
         }
         let usage = reply.usage;
-        let tokens = usage.as_ref().map_or_else(|| self.estimate(), |usage| believed(usage.tokens));
+        let tokens = match &usage {
+            Some(usage) => believed(usage.tokens),
+            None => self.estimate(written),
+        };
         let step = Step {
             tokens,
             cost_micros: self.cost(usage.as_ref(), &tokens),
@@ -250,54 +264,12 @@ impl Run {
 
     /// Adds a step to the totals of the answer and of the session.
     fn count(&mut self, step: &Step) {
-        self.count_tokens(step);
+        count(&mut self.answer, &mut self.summary, step);
         self.summary.steps += 1;
         self.summary.context_tokens = step.tokens.input
             + step.tokens.cache_read
             + step.tokens.cache_write
             + step.tokens.output;
-    }
-
-    /// Adds what a call used to the totals, also where it was no step.
-    pub(super) fn count_tokens(&mut self, step: &Step) {
-        let mut tokens: Tokens =
-            serde_json::from_value(self.answer.tokens.clone()).unwrap_or_default();
-        tokens += step.tokens;
-        self.answer.tokens = value(&tokens);
-        match step.cost_micros {
-            Some(cost) => {
-                self.answer.cost_micros = Some(self.answer.cost_micros.unwrap_or(0) + cost);
-                self.summary.cost_micros += cost;
-            }
-            None => self.summary.cost_incomplete = true,
-        }
-        self.summary.tokens += step.tokens;
-    }
-
-    /// Tokens by the rule of thumb of four bytes each, where the provider does not say.
-    fn estimate(&self) -> Tokens {
-        let input = self.request.system.len()
-            + self
-                .request
-                .items
-                .iter()
-                .map(crate::domain::conversation::Item::bytes)
-                .sum::<usize>();
-        let output: usize = self
-            .step
-            .iter()
-            .map(|part| match part {
-                Part::Text(text) => text.text.len(),
-                Part::Reasoning(reasoning) => reasoning.text.len(),
-                _ => 0,
-            })
-            .sum();
-        Tokens {
-            input: input as u64 / 4,
-            output: (output as u64).div_ceil(4),
-            estimated: true,
-            ..Tokens::default()
-        }
     }
 
     /// How long to wait before the next try, or why there is none.
@@ -369,7 +341,8 @@ impl Run {
 
 impl Draft {
     fn new(row: PartRow, kind: DraftKind) -> Self {
-        Self { row, kind, text: String::new(), saved: Instant::now(), saved_len: 0 }
+        let (text, arguments) = (String::new(), 0);
+        Self { row, kind, text, arguments, saved: Instant::now(), saved_len: 0 }
     }
 }
 
@@ -384,7 +357,7 @@ impl DraftKind {
 
 /// Bytes that a try has written so far.
 fn written(drafts: &[Draft]) -> usize {
-    drafts.iter().map(|draft| draft.text.len()).sum()
+    drafts.iter().map(|draft| draft.text.len() + draft.arguments).sum()
 }
 
 fn take(drafts: &mut Vec<Draft>, kind: DraftKind) -> Option<PartRow> {

@@ -13,6 +13,7 @@ pub mod permission_rule;
 pub mod project;
 pub mod provider;
 pub mod session;
+pub mod setting;
 pub mod sign_in;
 pub mod snapshot;
 pub mod todo;

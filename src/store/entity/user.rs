@@ -19,6 +19,8 @@ pub struct Model {
     pub admin: bool,
     /// The IANA name of where their days begin; the server's own where there is none.
     pub time_zone: Option<String>,
+    /// The windows of budgets that go on over the last change of it.
+    pub kept_windows: Option<Json>,
     pub disabled_at: Option<DateTimeUtc>,
     pub last_login_at: Option<DateTimeUtc>,
     pub created_at: DateTimeUtc,

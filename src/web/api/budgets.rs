@@ -62,7 +62,8 @@ pub struct Budget {
     held: f64,
     /// Dollars that may still be spent
     left: f64,
-    /// When it starts anew, by your time zone; null: never
+    /// When it starts anew, by your time zone; null: never. A change of the time zone does not make
+    /// it earlier
     #[schema(required)]
     resets_at: Option<DateTime<Utc>>,
     created_at: DateTime<Utc>,
@@ -258,8 +259,8 @@ async fn one(app: &App, user: &User, row: Row) -> Result<Budget, Error> {
 }
 
 async fn stand(app: &App, user: &User, rows: Vec<Row>) -> Result<Vec<Standing>, Error> {
-    let zone = budgets::zone(&app.engine, Some(user));
-    Ok(budgets::standing(&app.engine, rows, user.id, zone).await?)
+    let calendar = budgets::calendar(&app.engine, Some(user));
+    Ok(budgets::standing(&app.engine, rows, user.id, calendar).await?)
 }
 
 /// The budgets that hold for a session, as they stand.

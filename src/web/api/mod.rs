@@ -7,6 +7,7 @@
 pub mod asks;
 pub mod attachments;
 pub mod budgets;
+pub mod favourites;
 mod maybe;
 pub mod me;
 pub mod own_providers;
@@ -17,6 +18,7 @@ pub mod rules;
 pub mod sandbox;
 pub mod schema;
 pub mod sessions;
+pub mod settings;
 pub mod tokens;
 pub mod usage;
 pub mod users;
@@ -48,6 +50,7 @@ fn features() -> Vec<Document> {
     vec![
         asks::Doc::openapi(),
         budgets::Doc::openapi(),
+        favourites::Doc::openapi(),
         attachments::Doc::openapi(),
         me::Doc::openapi(),
         projects::Doc::openapi(),
@@ -56,6 +59,7 @@ fn features() -> Vec<Document> {
         rules::Doc::openapi(),
         sandbox::Doc::openapi(),
         sessions::Doc::openapi(),
+        settings::Doc::openapi(),
         tokens::Doc::openapi(),
         usage::Doc::openapi(),
         users::Doc::openapi(),

@@ -9,16 +9,12 @@ use super::{
         error::Error,
         extract::{CurrentUser, Json, Owned, Query},
     },
-    json,
     maybe::Maybe,
     page::{Page, PageQuery},
-    providers::{
-        self, Listing, Provider, ProviderChange, ProviderToCreate, TestResult, TestToRun, View,
-    },
+    providers::{self, Listing, Provider, ProviderChange, ProviderToCreate, TestResult, TestToRun},
 };
 use crate::{
     app::App,
-    domain::ids::ProviderId,
     engine::refused::Actor,
     store::{self, entity::provider::Model as Row},
 };
@@ -29,7 +25,7 @@ pub struct Doc;
 
 /// Lists your own providers
 ///
-/// Nobody else sees them. Where the operator has switched them off all are told as disabled.
+/// Nobody else sees them. Where administrators have switched them off all are told as disabled.
 #[utoipa::path(
     get, path = "/api/v1/me/providers", tag = "providers", params(PageQuery), operation_id = "list_own_providers",
     responses((status = 200, description = "Providers, in the order they were added", body = Page<Provider>)),
@@ -39,17 +35,13 @@ pub async fn index(
     CurrentUser(user): CurrentUser,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Error> {
-    let bounds = query.bounds::<ProviderId>()?;
-    let mut rows = store::providers::personal(&app.db, user.id).await?;
-    rows.sort_by_key(|row| row.id);
-    rows.retain(|row| bounds.after.is_none_or(|after| row.id > after));
-    let shown = |row| Provider::of(&app, row, View::List);
-    json(StatusCode::OK, &bounds.page(rows, |row: &Row| row.id, shown))
+    let rows = store::providers::personal(&app.db, user.id).await?;
+    providers::listed(&app, &user, &query, rows)
 }
 
 /// Adds a provider of your own
 ///
-/// It may not lie in the server's own network, but for hosts that the operator allows.
+/// It may not lie in the server's own network, but for hosts that administrators allow.
 #[utoipa::path(
     post, path = "/api/v1/me/providers", tag = "providers", request_body = ProviderToCreate, operation_id = "create_own_provider",
     responses((status = 201, description = "The provider", body = Provider)),
@@ -61,7 +53,7 @@ pub async fn create(
     Json(wish): Json<ProviderToCreate>,
 ) -> Result<HttpResponse, Error> {
     let row = app.providers().create_personal(user.id, wish.into(), &by).await?;
-    json(StatusCode::CREATED, &Provider::of(&app, row, View::Whole))
+    providers::whole(&app, StatusCode::CREATED, row)
 }
 
 /// Shows a provider of your own
@@ -70,7 +62,7 @@ pub async fn create(
     responses((status = 200, description = "The provider", body = Provider)),
 )]
 pub async fn show(app: Data<App>, Owned(row): Owned<Row>) -> Result<HttpResponse, Error> {
-    json(StatusCode::OK, &Provider::of(&app, row, View::Whole))
+    providers::whole(&app, StatusCode::OK, row)
 }
 
 /// Changes a provider of your own

@@ -185,7 +185,7 @@ impl ToSchema for Kind {}
 
 /// How much of a provider somebody sees.
 #[derive(Clone, Copy, PartialEq, Eq)]
-pub(super) enum View {
+enum View {
     /// What it takes to choose a model.
     Member,
     /// All but what is known of models that are not in use.
@@ -200,7 +200,7 @@ impl Provider {
         Self::of(app, row, if all { whole } else { View::Member })
     }
 
-    pub(super) fn of(app: &App, row: Row, view: View) -> Self {
+    fn of(app: &App, row: Row, view: View) -> Self {
         let disabled = row.disabled_at.is_some() || !app.providers().permits(&row);
         let hidden = view == View::Member && disabled;
         let models = if hidden { Vec::new() } else { chosen(&row) };
@@ -304,12 +304,20 @@ pub async fn index(
     CurrentUser(user): CurrentUser,
     Query(query): Query<PageQuery>,
 ) -> Result<HttpResponse, Error> {
+    listed(&app, &user, &query, providers::of(&app.db, user.id).await?)
+}
+
+/// A page of them. A team has a handful of shared ones, and each person may have some more.
+pub(super) fn listed(
+    app: &App,
+    user: &User,
+    query: &PageQuery,
+    mut rows: Vec<Row>,
+) -> Result<HttpResponse, Error> {
     let bounds = query.bounds::<ProviderId>()?;
-    // A team has a handful of them.
-    let mut rows = providers::of(&app.db, user.id).await?;
     rows.sort_by_key(|row| row.id);
     rows.retain(|row| bounds.after.is_none_or(|after| row.id > after));
-    let seen = |row| Provider::seen(&app, row, &user, View::List);
+    let seen = |row| Provider::seen(app, row, user, View::List);
     json(StatusCode::OK, &bounds.page(rows, |row: &Row| row.id, seen))
 }
 
@@ -324,7 +332,12 @@ pub async fn create(
     Json(wish): Json<ProviderToCreate>,
 ) -> Result<HttpResponse, Error> {
     let row = app.providers().create(wish.into(), &by).await?;
-    json(StatusCode::CREATED, &Provider::of(&app, row, View::Whole))
+    whole(&app, StatusCode::CREATED, row)
+}
+
+/// All of one, for whoever manages it.
+pub(super) fn whole(app: &App, status: StatusCode, row: Row) -> Result<HttpResponse, Error> {
+    json(status, &Provider::of(app, row, View::Whole))
 }
 
 /// Shows a provider
@@ -361,7 +374,7 @@ pub async fn change(
         disabled: wish.disabled,
     };
     let row = app.providers().update(row, draft, &by).await?;
-    json(StatusCode::OK, &Provider::of(&app, row, View::Whole))
+    whole(&app, StatusCode::OK, row)
 }
 
 /// Removes a provider

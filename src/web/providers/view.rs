@@ -65,7 +65,7 @@ pub(super) struct OwnIndex {
     pub list: ListPanel,
     pub form: Option<FormPanel>,
     pub models: Option<ModelsPanel>,
-    /// Whether the operator lets people have them.
+    /// Whether administrators let people have them.
     pub permitted: bool,
 }
 

@@ -30,6 +30,7 @@ const QUEUED: usize = 400;
 
 /// How full the model's window is, and what the session has taken.
 pub struct Context {
+    pub session_id: String,
     pub used: String,
     pub window: Option<String>,
     pub percent: Option<u64>,
@@ -58,7 +59,8 @@ impl Context {
         let mut standing = budgets::of_session(engine, session).await?;
         standing.sort_by_key(|it| it.told.left);
         let left = standing.iter().map(|it| it.told.remaining());
-        Ok(Self { budgets: left.collect(), ..Self::new(summary, &meta) })
+        let session_id = session.id.to_string();
+        Ok(Self { session_id, budgets: left.collect(), ..Self::new(summary, &meta) })
     }
 
     fn new(summary: &Summary, meta: &ModelMeta) -> Self {
@@ -71,6 +73,7 @@ impl Context {
             (cost, false) => money(cost),
         };
         Self {
+            session_id: String::new(),
             used: short(summary.context_tokens),
             window: meta.context.map(short),
             percent: meta.context.and_then(|all| percent(summary.context_tokens, all)),

@@ -9,7 +9,7 @@ use crate::{
     engine::budgets::Standing,
     store::{
         DbErr, budgets,
-        entity::user::Model as User,
+        entity::{session::Model as Session, user::Model as User},
         projects, sessions,
         usage::{Sum, named},
         users,
@@ -188,20 +188,28 @@ pub async fn budgets(
 pub struct Choice {
     pub value: String,
     pub label: String,
+    pub chosen: bool,
 }
 
-/// Whom the visitor can set budgets for.
+impl Choice {
+    fn new(value: String, label: String) -> Self {
+        Self { value, label, chosen: false }
+    }
+}
+
+/// Whom the visitor can set budgets for. Of their sessions these are the newest, and one that they
+/// come from.
 pub async fn choices(
     app: &App,
     user: &User,
     admin: bool,
+    from: Option<Session>,
 ) -> Result<Vec<(&'static str, Vec<Choice>)>, DbErr> {
     let mut groups = Vec::new();
     if admin {
-        let everyone =
-            Choice { value: "everyone".into(), label: "Everyone, each by themselves".into() };
+        let everyone = Choice::new("everyone".into(), "Everyone, each by themselves".into());
         let people = users::page(&app.db, None, OFFERED).await?.into_iter();
-        let person = |it: User| Choice { value: format!("user:{}", it.id), label: it.name };
+        let person = |it: User| Choice::new(format!("user:{}", it.id), it.name);
         groups.push(("People", std::iter::once(everyone).chain(people.map(person)).collect()));
     }
     let found = match admin {
@@ -210,11 +218,16 @@ pub async fn choices(
             projects::of(&app.db, user.id).await?.into_iter().map(|it| (it.id, it.name)).collect()
         }
     };
-    let project = |(id, name)| Choice { value: format!("project:{id}"), label: name };
+    let project = |(id, name)| Choice::new(format!("project:{id}"), name);
     groups.push(("Projects", found.into_iter().map(project).collect()));
-    let recent = sessions::recent(&app.db, user.id, 20).await?.into_iter();
-    let session = recent.map(|it| Choice { value: format!("session:{}", it.id), label: it.name });
-    groups.push(("Your sessions", session.collect()));
+    let mut found = sessions::recent(&app.db, user.id, 20).await?;
+    let wanted = from.as_ref().map(|it| it.id);
+    found.retain(|it| Some(it.id) != wanted);
+    let session = |it: Session| Choice {
+        chosen: Some(it.id) == wanted,
+        ..Choice::new(format!("session:{}", it.id), it.name)
+    };
+    groups.push(("Your sessions", from.into_iter().chain(found).map(session).collect()));
     groups.retain(|(_, choices): &(_, Vec<Choice>)| !choices.is_empty());
     Ok(groups)
 }

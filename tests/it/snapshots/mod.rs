@@ -100,6 +100,7 @@ impl World {
             admin: false,
             disabled_at: None,
             time_zone: None,
+            kept_windows: None,
             last_login_at: None,
             created_at: now,
             updated_at: now,

@@ -118,6 +118,7 @@ impl TestApp {
             admin: matches!(rights, Rights::Admin),
             disabled_at: None,
             time_zone: None,
+            kept_windows: None,
             last_login_at: None,
             created_at: now,
             updated_at: now,
