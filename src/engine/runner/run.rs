@@ -17,8 +17,8 @@ use super::{
     endpoint::{endpoint, refuse},
     files,
     late::Late,
-    limits::Limits,
     ledger::payer,
+    limits::Limits,
     record::summary_of,
     step::StepEnd,
 };
