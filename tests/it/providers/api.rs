@@ -126,7 +126,7 @@ async fn what_does_not_fit_is_named_and_changes_nothing() {
         ("name", json!("")),
         ("name", json!(7)),
         ("name", json!("x".repeat(81))),
-        ("name", json!("a\u{0}b")),
+        ("name", json!("a\u{7}b")),
         ("kind", json!("smoke")),
         ("url", json!("ftp://x")),
         ("url", json!("http://a:b@x")),

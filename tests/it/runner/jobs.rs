@@ -131,8 +131,9 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
     let Stage { app, alice, session, .. } = &stage;
     let read = |name: &str| std::fs::read_to_string(stage.folder().join(name)).ok();
     std::fs::write(stage.folder().join("kept.txt"), "before\n").unwrap();
-    let command =
-        "while [ ! -e go ]; do sleep 0.1; done; rm go; echo made > made.txt; echo after > kept.txt";
+    std::fs::write(stage.folder().join("both.txt"), "0\n").unwrap();
+    let command = "echo 1 >> both.txt; while [ ! -e go ]; do sleep 0.1; done; rm go; \
+                   echo made > made.txt; echo after > kept.txt; echo 3 >> both.txt";
     started(&stage, command).await;
     let prompt = app.messages(session).await.remove(0).message;
     let engine = &app.app.engine;
@@ -144,6 +145,7 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
     stage.model.push(
         Script::new()
             .call("write", json!({"path": "own.txt", "content": "own\n"}))
+            .call("read", json!({"path": "both.txt"}))
             .call("edit", json!({"path": "both.txt", "old_string": "1\n", "new_string": "1\n2\n"})),
     );
     stage.model.push(Script::text("Written."));
