@@ -67,7 +67,7 @@ async fn call(browser: &Browser, entry: &Entry, path: &str) -> Answer {
 }
 
 #[actix_web::test]
-async fn nobody_gets_in_without_signing_in() {
+async fn case_44_nobody_gets_in_without_signing_in() {
     let app = TestApp::start().await;
     let alice = app.admin("alice").await;
     for entry in table().iter().filter(|entry| entry.access != Access::Anyone) {
@@ -87,7 +87,7 @@ async fn nobody_gets_in_without_signing_in() {
 }
 
 #[actix_web::test]
-async fn to_others_an_owned_row_does_not_exist() {
+async fn case_50_to_others_an_owned_row_does_not_exist() {
     let app = TestApp::start().await;
     let alice = app.person("alice").await;
     // Not even to an admin.

@@ -82,7 +82,7 @@ async fn one_goes_on_to_where_one_wanted_but_not_elsewhere() {
 }
 
 #[actix_web::test]
-async fn another_site_cannot_post_here() {
+async fn case_44_another_site_cannot_post_here() {
     let app = TestApp::start().await;
     let alice = app.person("alice").await;
     let host = app.base.trim_start_matches("http://");
@@ -202,7 +202,7 @@ async fn what_cannot_be_read_is_told_so() {
 }
 
 #[actix_web::test]
-async fn who_is_disabled_loses_access_at_once() {
+async fn case_51_who_is_disabled_loses_access_at_once() {
     let app = TestApp::start().await;
     let root = app.admin("root").await;
     let alice = app.person("alice").await;
@@ -219,7 +219,7 @@ async fn who_is_disabled_loses_access_at_once() {
 }
 
 #[actix_web::test]
-async fn a_new_password_ends_all_other_sign_ins() {
+async fn case_51_a_new_password_ends_all_other_sign_ins() {
     let app = TestApp::start().await;
     let alice = app.person("alice").await;
     let elsewhere = app.stranger();

@@ -110,7 +110,7 @@ async fn a_run_goes_over_every_kind_of_provider() {
 }
 
 #[actix_web::test]
-async fn a_command_is_asked_about_and_the_first_answer_wins() {
+async fn case_41_a_command_is_asked_about_and_the_first_answer_wins() {
     let stage = Stage::set().await;
     let Stage { app, model, alice, session, .. } = &stage;
     model.push(Script::new().call("bash", json!({"command": "sh ./make-it.sh && false"})));
@@ -423,7 +423,7 @@ fn running(command: &str) -> bool {
 }
 
 #[actix_web::test]
-async fn an_ask_that_outlived_the_server_is_answered_and_the_run_goes_on() {
+async fn case_41_an_ask_that_outlived_the_server_is_answered_and_the_run_goes_on() {
     let app = TestApp::start().await;
     let alice = app.person("alice").await;
     let waiting = crate::support::session::waiting(&app, &alice).await;

@@ -80,8 +80,8 @@ pub fn asked(input: &Value) -> (Vec<String>, Vec<DiffView>) {
                     lines.map(|line| format!("{line}\n")).collect::<String>()
                 };
                 (
-                    joined(&mut chunks.iter().flat_map(|chunk| chunk.old())),
-                    joined(&mut chunks.iter().flat_map(|chunk| chunk.new())),
+                    joined(&mut chunks.iter().flat_map(|chunk| chunk.old_lines())),
+                    joined(&mut chunks.iter().flat_map(|chunk| chunk.new_lines())),
                 )
             }
         };

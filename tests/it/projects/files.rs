@@ -80,7 +80,7 @@ async fn no_path_leads_out_of_a_project() {
 }
 
 #[actix_web::test]
-async fn markup_in_names_and_files_is_shown_as_text() {
+async fn case_49_markup_in_names_and_files_is_shown_as_text() {
     let app = TestApp::start().await;
     let alice = app.person("alice").await;
     let evil = "<img src=x onerror=alert(1)>";

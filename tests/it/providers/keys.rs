@@ -9,7 +9,7 @@ use crate::support::{TestApp, log::captured};
 const KEY: &str = "sk-never-seen-again-7f3a9c1e";
 
 #[actix_web::test]
-async fn a_key_is_in_no_page_error_log_audit_line_or_database_text() {
+async fn case_45_a_key_is_in_no_page_error_log_audit_line_or_database_text() {
     let log = captured();
     let app = TestApp::start().await;
     let alice = app.admin("alice").await;

@@ -101,7 +101,7 @@ async fn numbers_of_the_own_network_are_refused_for_lists_tests_and_prompts() {
 }
 
 #[tokio::test]
-async fn a_name_that_leads_into_the_own_network_is_refused_and_not_connected_to() {
+async fn case_48_a_name_that_leads_into_the_own_network_is_refused_and_not_connected_to() {
     let fake = Fake::start(Does::answer("200 OK", "application/json", "{}")).await;
     let url = fake.origin().replace("127.0.0.1", "models.example.org");
     for addresses in [&["127.0.0.1"][..], &["::1"], &[NOBODYS, "127.0.0.1"], &["10.1.2.3"]] {

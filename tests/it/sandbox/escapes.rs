@@ -123,7 +123,7 @@ async fn other_processes_can_be_neither_read_nor_signalled() {
 }
 
 #[tokio::test]
-async fn nothing_of_the_servers_environment_arrives() {
+async fn case_46_nothing_of_the_servers_environment_arrives() {
     let place = place().await;
     // Cargo and the shell have set these for the test itself.
     assert!(std::env::var_os("CARGO_MANIFEST_DIR").is_some());

@@ -154,7 +154,7 @@ async fn dangerous_addresses_are_refused_before_git_sees_them() {
 }
 
 #[tokio::test]
-async fn programs_that_a_repository_names_reach_nothing() {
+async fn case_47_programs_that_a_repository_names_reach_nothing() {
     let place = place().await;
     let root = place.project.join("evil");
     let git = git_for(&place, place.modes()[0]);

@@ -94,7 +94,10 @@ async fn a_fork_bomb_ends_and_the_server_answers() {
         command.limits.processes = 300;
         let start = Instant::now();
         let said = alive.run(mode, command).await;
-        assert_ne!(said.captured.exit.ending, Ending::Code(0), "{mode:?}: {said:?}");
+        // For others than root the kernel itself refuses the next one.
+        let refused = said.text.contains("Resource temporarily unavailable");
+        let ended = said.captured.exit.ending != Ending::Code(0);
+        assert!(ended || refused, "{mode:?}: {said:?}");
         assert!(start.elapsed() < Duration::from_secs(30), "{mode:?}: {:?}", start.elapsed());
         assert_eq!(processes_with(&mark), [""; 0], "{mode:?}");
     }

@@ -70,7 +70,7 @@ async fn a_finished_run_is_drawn_call_by_call() {
 }
 
 #[actix_web::test]
-async fn whatever_somebody_wrote_stays_text() {
+async fn case_49_whatever_somebody_wrote_stays_text() {
     let stage = Stage::set().await;
     let folder = folder(&stage.project);
     let evil = "<script>alert(1)</script>";

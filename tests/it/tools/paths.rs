@@ -19,7 +19,7 @@ fn target(project: &Project, tool: &str, path: &str) -> tools::Target {
 }
 
 #[tokio::test]
-async fn links_and_dots_are_judged_by_where_they_lead() {
+async fn case_43_links_and_dots_are_judged_by_where_they_lead() {
     let project = Project::new();
     project.put("src/a", "x");
     fs::write(project.outside().join("secret"), "s").unwrap();
@@ -43,7 +43,7 @@ async fn links_and_dots_are_judged_by_where_they_lead() {
 }
 
 #[tokio::test]
-async fn a_link_put_in_place_after_the_check_is_not_followed() {
+async fn case_43_a_link_put_in_place_after_the_check_is_not_followed() {
     let project = Project::new();
     fs::write(project.outside().join("secret"), "secret\n").unwrap();
     project.put("dir/file", "mine\n");

@@ -179,7 +179,7 @@ async fn case_30_a_bad_expression_is_an_error_and_an_unreadable_folder_is_a_warn
         found.starts_with("src/deep/er/mod.rs\nsrc/main.rs\nWarning: not searched: nnn"),
         "{found}"
     );
-    let deep = vec![name.as_str(); 10].join("/");
+    let deep = [name.as_str(); 10].join("/");
     let listed = project.must("list", json!({"path": deep})).await;
     assert!(listed.contains("Warning: not looked into: nnn"), "{listed}");
     let none = project.must("grep", json!({"pattern": "nothing at all", "path": "src"})).await;

@@ -114,7 +114,7 @@ impl<'a> Lines<'a> {
 
     /// Finds a chunk at or below a line.
     pub fn find(&self, chunk: &Chunk, from: usize) -> Found {
-        let old: Vec<&[u8]> = chunk.old().map(str::as_bytes).collect();
+        let old: Vec<&[u8]> = chunk.old_lines().map(str::as_bytes).collect();
         if chunk.at_end
             && let Some(start) = self.all.len().checked_sub(old.len()).filter(|it| *it >= from)
             && let Some(likeness) = ALL.into_iter().find(|it| self.stands(&old, start, *it))
@@ -154,7 +154,7 @@ impl<'a> Lines<'a> {
 
     /// Whether a chunk stands anywhere in the file, for a hint; counted from 1.
     pub fn anywhere(&self, chunk: &Chunk) -> Option<usize> {
-        let old: Vec<&[u8]> = chunk.old().map(str::as_bytes).collect();
+        let old: Vec<&[u8]> = chunk.old_lines().map(str::as_bytes).collect();
         if old.is_empty() {
             return None;
         }

@@ -97,12 +97,12 @@ impl FilePatch {
 
 impl Chunk {
     /// The lines that are to be in the file.
-    pub fn old(&self) -> impl DoubleEndedIterator<Item = &str> {
+    pub fn old_lines(&self) -> impl DoubleEndedIterator<Item = &str> {
         self.lines.iter().filter(|line| line.sign != Sign::Add).map(|line| line.text.as_str())
     }
 
     /// What it makes of them.
-    pub fn new(&self) -> impl Iterator<Item = &str> {
+    pub fn new_lines(&self) -> impl Iterator<Item = &str> {
         self.lines.iter().filter(|line| line.sign != Sign::Remove).map(|line| line.text.as_str())
     }
 }

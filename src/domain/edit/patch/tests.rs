@@ -44,7 +44,7 @@ fn every_kind_of_section_is_read() {
         (chunks[0].below.as_slice(), chunks[0].at_end),
         (&["fn x() {".to_owned()][..], true)
     );
-    assert_eq!(chunks[0].old().collect::<Vec<_>>(), ["keep", "old"]);
+    assert_eq!(chunks[0].old_lines().collect::<Vec<_>>(), ["keep", "old"]);
     assert_eq!(read.files[2].what, What::Delete);
 }
 

@@ -68,7 +68,7 @@ pub fn update(content: &[u8], chunks: &[Chunk]) -> Result<Updated, Vec<ChunkErro
             Ok((place, chunk)) => {
                 let (made, next) = Carving { lines: &lines, chunk: &chunk, place }.pieces();
                 // What is only put at the end says nothing of where the next one is.
-                let is_placed = chunk.old().next().is_some() || !chunk.below.is_empty();
+                let is_placed = chunk.old_lines().next().is_some() || !chunk.below.is_empty();
                 from = if is_placed { next } else { from };
                 inexact.extend((place.likeness != Likeness::Exact).then_some(number));
                 pieces.extend(made);
@@ -91,7 +91,7 @@ fn found(lines: &Lines<'_>, chunk: &Chunk, from: usize) -> Result<(Place, Chunk)
     }
     let ends_blank =
         chunk.lines.last().is_some_and(|it| it.sign == Sign::Keep && it.text.is_empty());
-    if matches!(first, Found::None) && ends_blank && chunk.old().count() > 1 {
+    if matches!(first, Found::None) && ends_blank && chunk.old_lines().count() > 1 {
         let mut shorter = chunk.clone();
         shorter.lines.pop();
         if let Found::One(place) = lines.find(&shorter, from) {
@@ -126,7 +126,7 @@ fn found(lines: &Lines<'_>, chunk: &Chunk, from: usize) -> Result<(Place, Chunk)
 
 fn missing(lines: &Lines<'_>, chunk: &Chunk) -> String {
     let joined = |lines: Vec<&str>| lines.join("\n");
-    let (old, new) = (joined(chunk.old().collect()), joined(chunk.new().collect()));
+    let (old, new) = (joined(chunk.old_lines().collect()), joined(chunk.new_lines().collect()));
     if old.split('\n').count() > lines.all.len() {
         let has = text::counted(lines.all.len(), "line");
         return format!(
@@ -181,7 +181,7 @@ impl Carving<'_> {
             return None;
         }
         let start = self.place.start;
-        let old = || self.chunk.old().map(str::as_bytes).zip(start..);
+        let old = || self.chunk.old_lines().map(str::as_bytes).zip(start..);
         let depths = Depths::of(old().map(|(line, at)| (line, self.lines.text(at))))?;
         let given = Unit::of(self.chunk.lines.iter().map(|line| line.text.as_bytes()));
         let file = Unit::of((0..self.lines.all.len()).map(|at| self.lines.text(at)));

@@ -21,7 +21,7 @@ const REPORTED: &str = r"
 ";
 
 #[test]
-fn what_slipped_through_elsewhere_is_asked_about() {
+fn case_35_what_slipped_through_elsewhere_is_asked_about() {
     assert_eq!(table(&rules(""), REPORTED), 13);
     let generous = rules(
         "project allow bash ls *
@@ -38,7 +38,7 @@ fn what_slipped_through_elsewhere_is_asked_about() {
 }
 
 #[test]
-fn an_allowed_command_allows_nothing_beside_it() {
+fn case_34_an_allowed_command_allows_nothing_beside_it() {
     let rules = rules("project allow bash git status *");
     table(
         &rules,
@@ -326,7 +326,7 @@ fn what_does_not_show_is_asked_about() {
 }
 
 #[test]
-fn a_child_agent_stays_below_its_parents() {
+fn case_39_a_child_agent_stays_below_its_parents() {
     let parent = rules("agent deny edit **");
     let child = rules("agent allow edit **\nagent allow bash *");
     let edit = |tool| super::Call {

@@ -452,3 +452,17 @@ fn a_worktree_in_the_data_folder_works_like_any_project() {
     assert_eq!(at("cat /var/lib/forge/trees/2/a"), Action::Deny);
     assert_eq!(at("rm -rf ../.."), Action::Deny);
 }
+
+#[test]
+fn case_37_what_a_variable_holds_is_not_guessed() {
+    let asked = table(
+        &rules("project allow bash cat *"),
+        r#"
+        ask cat "$f"
+        ask f=$(ls -a) && cat "$f"
+        ask cat $HOME/.netrc
+        ask cat ${f:-.env}
+        "#,
+    );
+    assert_eq!(asked, 4);
+}

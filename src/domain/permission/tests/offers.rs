@@ -46,7 +46,7 @@ fn a_command_is_offered_by_the_words_that_say_what_it_does() {
 }
 
 #[test]
-fn nothing_is_offered_for_what_nobody_could_oversee() {
+fn case_38_nothing_is_offered_for_what_nobody_could_oversee() {
     let rules = rules("");
     for text in [
         "python x.py",
