@@ -374,6 +374,38 @@ pub async fn edit_queued(
     .await
 }
 
+/// Puts a prompt that waits into another place among those that wait, from 0; beyond the last it
+/// becomes the last.
+pub async fn place_queued(
+    engine: &Arc<Engine>,
+    message: Message,
+    place: usize,
+) -> Result<(), Refused> {
+    let engine = engine.clone();
+    to_its_end(async move {
+        let session = message.session_id;
+        let _moment = engine.runs.moment(session).await;
+        let waiting = messages::queued(&engine.db, session).await?;
+        let mut order: Vec<Message> = waiting.into_iter().map(|it| it.message).collect();
+        let places: Vec<i64> = order.iter().map(|it| it.position).collect();
+        let from = order.iter().position(|it| it.id == message.id).ok_or_else(sent)?;
+        let moved = order.remove(from);
+        order.insert(place.min(order.len()), moved);
+        let mut writes = Vec::new();
+        for (mut message, position) in order.into_iter().zip(places) {
+            if message.position != position {
+                message.position = position;
+                writes.push(Write::Message(Box::new(message)));
+            }
+        }
+        if !writes.is_empty() {
+            put(&engine, session, writes).await?;
+        }
+        Ok(())
+    })
+    .await
+}
+
 /// Removes a prompt that waits.
 pub async fn remove_queued(engine: &Arc<Engine>, message: Message) -> Result<(), Refused> {
     let engine = engine.clone();

@@ -155,6 +155,7 @@ fn pages() -> Vec<Entry> {
         Owner::<Session>::post ("/sessions/{id}/undo",    sessions::changes::undo),
         Owner::<Session>::post ("/sessions/{id}/redo",    sessions::changes::redo),
         Owner::<Message>::post ("/queue/{id}/steer",      sessions::queue::steer),
+        Owner::<Message>::post ("/queue/{id}/move",       sessions::queue::place),
         Owner::<Message>::post ("/queue/{id}/remove",     sessions::queue::remove),
         Owner::<Message>::get  ("/queue/{id}/edit",       sessions::queue::editing),
         Owner::<Message>::post ("/queue/{id}/edit",       sessions::queue::edit),

@@ -1,4 +1,4 @@
-//! Prompts that wait: sent at the next step, changed, removed.
+//! Prompts that wait: sent at the next step, changed, put in another order, removed.
 
 use actix_web::{HttpResponse, web::Data};
 use askama::Template;
@@ -30,6 +30,25 @@ pub async fn steer(
 ) -> Result<HttpResponse, Error> {
     let session = session(&app, message.session_id).await?;
     sessions::edit_queued(&app.engine, message, None, Some(Queued::Steer)).await?;
+    queue_or_page(&app, &frame, wants, &session).await
+}
+
+#[derive(Deserialize)]
+pub struct Placed {
+    /// The place among those that wait, from 0.
+    place: usize,
+}
+
+/// `POST /queue/{id}/move`
+pub async fn place(
+    app: Data<App>,
+    frame: Frame,
+    wants: Wants,
+    Owned(message): Owned<Message>,
+    Form(Placed { place }): Form<Placed>,
+) -> Result<HttpResponse, Error> {
+    let session = session(&app, message.session_id).await?;
+    sessions::place_queued(&app.engine, message, place).await?;
     queue_or_page(&app, &frame, wants, &session).await
 }
 

@@ -140,3 +140,49 @@ async fn a_stop_at_the_very_end_of_an_answer_keeps_the_queue() {
     assert_eq!(model.requests().len(), 1, "the prompt that waits was not sent");
     assert_eq!(messages::queued(&app.app.db, session.id).await.unwrap().len(), 1);
 }
+
+#[actix_web::test]
+async fn prompts_that_wait_are_put_in_another_order_and_sent_in_it() {
+    let stage = Stage::set().await;
+    let Stage { app, model, alice, session, .. } = &stage;
+    let gate = Gate::default();
+    model.push(Script::text("One.").gate(&gate));
+    model.fallback(|_| Script::text("Another."));
+    for text in ["first", "a", "b", "c"] {
+        app.prompt(alice, session, text).await;
+    }
+    let path = format!("/api/v1/sessions/{}/queue", session.id);
+    let waiting = || async {
+        let queue = alice.api.get(&path).await.assert_ok().value();
+        let items = queue["items"].as_array().unwrap().clone();
+        let row = |it: &serde_json::Value| {
+            let text = it["parts"][0]["data"]["text"].as_str().unwrap().to_owned();
+            (text, it["id"].as_str().unwrap().to_owned())
+        };
+        items.iter().map(row).collect::<Vec<_>>()
+    };
+    let texts = |rows: Vec<(String, String)>| rows.into_iter().map(|row| row.0).collect::<String>();
+    let rows = waiting().await;
+    let place = json!({ "place": 0 });
+    let path = format!("/api/v1/queue/{}", rows[2].1);
+    alice.api.json(Method::PATCH, &path, &place).await.assert_status(204);
+    assert_eq!(texts(waiting().await), "cab");
+    let queue = alice.htmx_post(&format!("/queue/{}/move", rows[0].1), &[("place", "99")]).await;
+    assert!(queue.assert_ok().body.contains("Move queued prompt up"));
+    assert_eq!(texts(waiting().await), "cba");
+    alice.api.json(Method::PATCH, &path, &json!({ "place": -1 })).await.assert_status(422);
+
+    gate.open();
+    for _ in 0..400 {
+        if model.requests().len() == 4 && !app.app.engine.runs.is_running(session.id) {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(20)).await;
+    }
+    let said: Vec<String> =
+        stage.texts().await.into_iter().filter(|it| it.len() < 3 || it == "first").collect();
+    assert_eq!(said, ["first", "c", "b", "a"]);
+    let sent = model.requests().pop().unwrap().body["messages"].as_array().unwrap().clone();
+    let asked = sent.iter().filter(|it| it["role"] == "user").map(|it| it["content"].clone());
+    assert_eq!(asked.collect::<Vec<_>>(), ["first", "c", "b", "a"]);
+}

@@ -76,6 +76,10 @@ pub struct PromptToChange {
     #[serde(deserialize_with = "present")]
     #[schema(nullable = false)]
     when: Option<Queued>,
+    /// The place among those that wait, from 0
+    #[serde(deserialize_with = "present")]
+    #[schema(nullable = false)]
+    place: Option<usize>,
 }
 
 /// Sends a prompt
@@ -142,7 +146,13 @@ pub async fn edit(
     Owned(message): Owned<Message>,
     Json(change): Json<PromptToChange>,
 ) -> Result<HttpResponse, Error> {
-    sessions::edit_queued(&app.engine, message, change.text.as_deref(), change.when).await?;
+    if change.text.is_some() || change.when.is_some() || change.place.is_none() {
+        let (text, when) = (change.text.as_deref(), change.when);
+        sessions::edit_queued(&app.engine, message.clone(), text, when).await?;
+    }
+    if let Some(place) = change.place {
+        sessions::place_queued(&app.engine, message, place).await?;
+    }
     Ok(done())
 }
 
