@@ -79,6 +79,12 @@ struct Live {
     retry: Option<Retry>,
 }
 
+impl Live {
+    fn outputs(&self) -> Vec<(PartId, Arc<str>)> {
+        self.outputs.iter().map(|(part, text)| (*part, text.clone())).collect()
+    }
+}
+
 /// What a watcher is given: how things stand, and what comes from exactly there.
 pub struct Watch {
     pub open: Vec<OpenPart>,
@@ -94,7 +100,7 @@ impl Hub {
         let live = lock(&channel.live);
         Watch {
             open: live.open.clone(),
-            outputs: live.outputs.iter().map(|(part, text)| (*part, text.clone())).collect(),
+            outputs: live.outputs(),
             retry: live.retry.clone(),
             events: channel.sender.subscribe(),
         }
@@ -110,6 +116,12 @@ impl Hub {
         if let Some(channel) = self.existing(session) {
             Teller(channel).stored(changes);
         }
+    }
+
+    /// What commands of a session have said so far.
+    pub fn outputs(&self, session: SessionId) -> Vec<(PartId, Arc<str>)> {
+        let Some(channel) = self.existing(session) else { return Vec::new() };
+        lock(&channel.live).outputs()
     }
 
     /// Tells everybody who watches a session to read it again.

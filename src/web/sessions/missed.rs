@@ -34,7 +34,10 @@ impl Painter {
                     all.extend(self.article(scene, whole).await?);
                 }
             }
-            None => all.push(Message::html(self.timeline(scene).await?)),
+            None => {
+                all.push(Message::html(self.timeline(scene).await?));
+                all.extend(self.said());
+            }
         }
         let session = &scene.session;
         let mut html = self.queue(session).await?;

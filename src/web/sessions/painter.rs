@@ -86,7 +86,16 @@ impl Painter {
             messages.push(Message::html(oob::place_article(&article)));
         }
         messages.push(Message::html(oob::morph(&fragment.render()?)));
+        messages.extend(self.said());
         Ok(messages)
+    }
+
+    /// What running commands have said so far, which is not stored and so not drawn with them.
+    pub fn said(&self) -> Option<Message> {
+        let outputs = self.app.engine.hub.outputs(self.session);
+        let said = |(part, text): &(PartId, _)| oob::text(&format!("said-{part}"), text);
+        let html: String = outputs.iter().map(said).collect();
+        (!html.is_empty()).then(|| Message::html(html))
     }
 
     /// A part: first its place, then the part.
@@ -95,7 +104,8 @@ impl Painter {
         let html = PartFragment { frame: &self.frame, session_id, part }.render()?;
         let (parent, id) = (format!("parts-{message}"), format!("part-{}", part.id));
         let place = oob::place(&parent, "li", &id);
-        Ok(vec![Message::html(place), Message::html(oob::morph(&html))])
+        let drawn = [Message::html(place), Message::html(oob::morph(&html))];
+        Ok(drawn.into_iter().chain(self.said()).collect())
     }
 
     /// A part of an answer as it is stored; of a prompt, the prompt.

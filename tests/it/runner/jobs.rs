@@ -13,7 +13,7 @@ use forge::{
 use serde_json::{Value, json};
 
 use super::{Stage, eventually};
-use crate::support::model::Script;
+use crate::support::{model::Script, stream::PageStream};
 
 /// A stage where commands run without asking.
 async fn stage() -> Stage {
@@ -233,7 +233,8 @@ async fn a_person_stops_one_job_and_the_others_go_on() {
     let page = alice.browser.get(&format!("/sessions/{}", session.id)).await.assert_ok().body;
     assert_eq!(page.matches("Stop this command").count(), 2);
     let parts = app.messages(session).await.into_iter().flat_map(|it| it.parts);
-    let first = parts.into_iter().find(|part| part.kind == "tool").unwrap();
+    let mut tools = parts.filter(|part| part.kind == "tool");
+    let (first, second_part) = (tools.next().unwrap(), tools.next().unwrap());
     let stop = format!("/api/v1/parts/{}/stop", first.id);
     let stopped = alice.api.json(reqwest::Method::POST, &stop, &json!({})).await.assert_ok();
     assert_eq!(stopped.value()["aborted"], true);
@@ -241,5 +242,12 @@ async fn a_person_stops_one_job_and_the_others_go_on() {
     assert_eq!(running.iter().map(|job| job.id.as_str()).collect::<Vec<_>>(), [second]);
     let again = alice.api.json(reqwest::Method::POST, &stop, &json!({})).await.assert_ok();
     assert_eq!(again.value()["aborted"], false);
-    sessions::abort(&app.app.engine, session).await.unwrap();
+
+    // Whoever opens the page sees what the other says, and stops it there.
+    let address = PageStream::address(&page);
+    let mut stream = PageStream::connect(alice, &address, None).await;
+    stream.until(&[&format!("said-{}", second_part.id), "second"]).await;
+    let stopped = alice.browser.post(&format!("/parts/{}/stop", second_part.id), &[]).await;
+    stopped.assert_redirect(&format!("/sessions/{}", session.id));
+    assert!(app.app.engine.jobs.running(session.id).is_empty());
 }
