@@ -1,5 +1,7 @@
 //! Draws what happens in a session as pieces of its page, for one who watches.
 
+use std::sync::Arc;
+
 use anyhow::Context as _;
 use askama::Template as _;
 use chrono::{DateTime, Utc};
@@ -93,8 +95,8 @@ impl Painter {
     /// What running commands have said so far, which is not stored and so not drawn with them.
     pub fn said(&self) -> Option<Message> {
         let outputs = self.app.engine.hub.outputs(self.session);
-        let said = |(part, text): &(PartId, _)| oob::text(&format!("said-{part}"), text);
-        let html: String = outputs.iter().map(said).collect();
+        let said = |(part, text): (PartId, Arc<str>)| oob::text(&format!("said-{part}"), &text);
+        let html: String = outputs.into_iter().map(said).collect();
         (!html.is_empty()).then(|| Message::html(html))
     }
 
