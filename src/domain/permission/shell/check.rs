@@ -95,7 +95,8 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
     let starts_word = before.is_none_or(|it| it.is_whitespace() || ";&|()".contains(it));
     match node.kind() {
         "comment" => starts_word,
-        "raw_string" | "ansi_c_string" => true,
+        "raw_string" => true,
+        "ansi_c_string" => ends_once(text),
         // A quoted delimiter makes the body literal, and heredoc() looked at both.
         "heredoc_body" | "heredoc_start" | "heredoc_end" => true,
         "string_content" | "heredoc_content" => !expands(text, Inside::Quotes),
@@ -110,6 +111,18 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a `$'…'` ends for Bash where it ends for the grammar, which takes every `\'` for a quote
+/// that goes on, also the one after a pair of backslashes.
+fn ends_once(text: &str) -> bool {
+    let mut escaped = false;
+    let end = text.char_indices().skip(2).find(|(_, char)| {
+        let ends = *char == '\'' && !escaped;
+        escaped = *char == '\\' && !escaped;
+        ends
+    });
+    end.is_some_and(|(at, _)| at + 1 == text.len())
 }
 
 /// Whether a word has a space in it that no backslash keeps together.

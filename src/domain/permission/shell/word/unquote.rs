@@ -151,8 +151,13 @@ impl Reader<'_> {
                     self.chars.push((char, true));
                     continue;
                 }
+                '\\' | '\'' | '"' | '?' => {
+                    self.chars.push((kind, true));
+                    continue;
+                }
+                // No escape: the backslash stays.
                 other => {
-                    self.chars.push((other, true));
+                    self.chars.extend([('\\', true), (other, true)]);
                     continue;
                 }
             };
