@@ -155,7 +155,11 @@ impl Snapshots {
         let noted = async {
             let inner = &recorder.0;
             let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
-            let compared = blocking(move || compare(&root, &blobs, &baseline)).await?;
+            let touched = match in_background {
+                true => self.touched(&recorder).await?,
+                false => Vec::new(),
+            };
+            let compared = blocking(move || compare(&root, &blobs, &baseline, &touched)).await?;
             let Compared { found, taken, next } = compared;
             window.close();
             self.parts.baselines.put(&inner.root, Arc::new(next));
@@ -171,6 +175,16 @@ impl Snapshots {
             open.close().await;
         }
         noted
+    }
+
+    /// The files that a message and later ones of its session have changed: a command that goes on
+    /// beside them may have brought them back to how it had found them.
+    async fn touched(&self, recorder: &MessageRecorder) -> Result<Vec<Vec<u8>>, SnapshotsError> {
+        let inner = &recorder.0;
+        let rows = store::snapshots::of_session(&self.parts.db, inner.session).await?;
+        let rows = rows.iter().filter(|row| row.message_id >= inner.message);
+        let paths: HashSet<&str> = rows.map(|row| row.path.as_str()).collect();
+        Ok(paths.into_iter().map(path::decode).collect())
     }
 
     /// Stores changes of a message, as far as it is their author. `since` is when the command
@@ -208,11 +222,13 @@ impl Snapshots {
                     continue;
                 }
             }
-            changed.push(ChangedPath {
-                path: path.clone(),
-                before: found.before,
-                after: found.after,
-            });
+            if !found.before.same(&found.after) {
+                changed.push(ChangedPath {
+                    path: path.clone(),
+                    before: found.before,
+                    after: found.after,
+                });
+            }
             let Some(after) = later.up_to(&path, found.before, found.after) else { continue };
             ended.push((path.clone(), after));
             match inner.rows().by_path.contains_key(&path) {

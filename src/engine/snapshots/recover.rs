@@ -105,7 +105,7 @@ impl Snapshots {
         recorder.0.load().await?;
         let (root, blobs) = (head.root.clone(), self.parts.blobs.clone());
         let (compared, latest, too_many) = blocking(move || {
-            let compared = compare(&root, &blobs, &baseline)?;
+            let compared = compare(&root, &blobs, &baseline, &[])?;
             let latest = latest(&root, &compared.found)?;
             let too_many = baseline.too_many || compared.next.too_many;
             Ok((compared, latest, too_many))
@@ -117,8 +117,7 @@ impl Snapshots {
         let Compared { found, taken, next } = compared;
         let whose = Whose { theirs, others, beat: left.beat, latest };
         let author = |path: &str, found: &Found| whose.author(path, found);
-        let changed =
-            self.note(&recorder, found, author, Some(head.since), || earlier).await?;
+        let changed = self.note(&recorder, found, author, Some(head.since), || earlier).await?;
         self.parts.baselines.put(&head.root, next.into());
         Ok(Some(Changes { changed, taken }))
     }

@@ -131,8 +131,8 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
     let Stage { app, alice, session, .. } = &stage;
     let read = |name: &str| std::fs::read_to_string(stage.folder().join(name)).ok();
     std::fs::write(stage.folder().join("kept.txt"), "before\n").unwrap();
-    let command =
-        "while [ ! -e go ]; do sleep 0.1; done; rm go; echo made > made.txt; echo after > kept.txt";
+    let command = "echo 0 > both.txt; echo 1 >> both.txt; while [ ! -e go ]; do sleep 0.1; done; \
+                   rm go; echo 3 >> both.txt; echo made > made.txt; echo after > kept.txt";
     started(&stage, command).await;
     let prompt = app.messages(session).await.remove(0).message;
     let engine = &app.app.engine;
@@ -141,6 +141,7 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
 
     // The session goes on meanwhile, and changes files itself; one of them is the job's too.
     eventually("the job has begun", || read("both.txt").as_deref() == Some("0\n1\n")).await;
+    stage.model.push(Script::new().call("read", json!({"path": "both.txt"})));
     stage.model.push(
         Script::new()
             .call("write", json!({"path": "own.txt", "content": "own\n"}))

@@ -75,6 +75,28 @@ async fn jobs_of_two_messages_end_in_any_order() {
     }
 }
 
+/// For the job nothing has changed in the end, and yet it made what the other one deleted.
+#[tokio::test]
+async fn what_a_job_made_and_a_later_command_deleted_stays_away() {
+    let world = World::new().await;
+    world.put("back", "0\n");
+    let before = world.picture();
+    let session = world.session().await;
+    let first = world.turn(&session).await;
+    let job = begin(&first).await;
+    first.end().await;
+    world.sh("echo 1 > lock");
+    let second = world.turn(&session).await;
+    second.command("rm lock; echo 1 > back").await;
+    second.end().await;
+    world.sh("echo 0 > back");
+    let changed = world.snapshots.after_command(job).await.unwrap().changed;
+    assert_eq!(paths(&changed), Vec::<&str>::new());
+    let undone = world.undo(&session, &first.prompt, Force::Ask).await;
+    assert_eq!(undone.conflicts, []);
+    assert_eq!(world.picture(), before);
+}
+
 #[tokio::test]
 async fn a_job_and_a_later_command_that_a_crash_cut_off_are_undone_without_a_question() {
     let mut world = World::new().await;

@@ -116,8 +116,8 @@ impl Reader<'_> {
         let value = match text {
             "$HOME" | "${HOME}" => self.known.home,
             "$PWD" | "${PWD}" => self.known.pwd,
-            // Numbers, whatever they are.
-            "$?" | "$#" | "$$" | "$!" | "${?}" | "${#}" => Some("0"),
+            // Numbers, whatever they are. `$!` may be nothing at all.
+            "$?" | "$#" | "$$" | "${?}" | "${#}" => Some("0"),
             _ => None,
         };
         match value {
