@@ -1,6 +1,7 @@
 //! The server killed in the middle of the main job, at ten different moments.
 
 mod commands;
+mod jobs;
 
 use std::{
     io::{BufRead as _, BufReader, Write as _},

@@ -3,6 +3,7 @@
 
 mod access;
 mod accounts;
+mod against_bash;
 mod api_base;
 mod attachments;
 mod budgets;

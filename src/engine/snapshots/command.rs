@@ -4,7 +4,11 @@
 //! [`super::baseline`]; after it they are looked at again. What differs is recorded like a tool's
 //! change. Nobody is kept from working in the project meanwhile.
 
-use std::{collections::HashSet, path::PathBuf, sync::Arc};
+use std::{
+    collections::{HashMap, HashSet},
+    path::PathBuf,
+    sync::Arc,
+};
 
 use super::{
     MessageRecorder, Snapshots, SnapshotsError, Taken,
@@ -106,7 +110,7 @@ impl Snapshots {
         inner.load().await?;
         recorder.settle().await?;
         let since = just_now();
-        let window = self.parts.windows.open(&inner.root, inner.session);
+        let window = self.parts.windows.open(&inner.root, inner.session, inner.message);
         let (baseline, not_captured) = self.look(recorder, command).await?;
         inner.doubt(&baseline).await?;
         let recorder = recorder.clone();
@@ -151,13 +155,19 @@ impl Snapshots {
         let noted = async {
             let inner = &recorder.0;
             let (root, blobs) = (inner.root.clone(), self.parts.blobs.clone());
-            let compared = blocking(move || compare(&root, &blobs, &baseline)).await?;
+            let touched = match in_background {
+                true => self.touched(&recorder).await?,
+                false => Vec::new(),
+            };
+            let compared = blocking(move || compare(&root, &blobs, &baseline, &touched)).await?;
             let Compared { found, taken, next } = compared;
             window.close();
             self.parts.baselines.put(&inner.root, Arc::new(next));
             let author = |path: &str, it: &Found| window.author(path, &it.after, it.changed);
             let since = in_background.then_some(since);
-            Ok(Changes { changed: self.note(&recorder, found, author, since).await?, taken })
+            let earlier = || window.earlier();
+            let changed = self.note(&recorder, found, author, since, earlier).await?;
+            Ok(Changes { changed, taken })
         };
         let noted = noted.await;
         // Also after a failure, which is told: later it could only be done worse.
@@ -167,17 +177,31 @@ impl Snapshots {
         noted
     }
 
+    /// The files that a message and later ones of its session have changed: a command that goes on
+    /// beside them may have brought them back to how it had found them.
+    async fn touched(&self, recorder: &MessageRecorder) -> Result<Vec<Vec<u8>>, SnapshotsError> {
+        let inner = &recorder.0;
+        let rows = store::snapshots::of_session(&self.parts.db, inner.session).await?;
+        let rows = rows.iter().filter(|row| row.message_id >= inner.message);
+        let paths: HashSet<&str> = rows.map(|row| row.path.as_str()).collect();
+        Ok(paths.into_iter().map(path::decode).collect())
+    }
+
     /// Stores changes of a message, as far as it is their author. `since` is when the command
-    /// began, where its session may have gone on and changed files after that.
+    /// began, where its session may have gone on and changed files after that. `earlier` is how
+    /// commands of earlier messages that ended meanwhile left files.
     pub(super) async fn note(
         &self,
         recorder: &MessageRecorder,
         found: Vec<Found>,
         author: impl Fn(&str, &Found) -> Option<Author>,
         since: Option<(i64, u32)>,
+        earlier: impl FnOnce() -> HashMap<String, FileState>,
     ) -> Result<Vec<ChangedPath>, SnapshotsError> {
         let inner = &recorder.0;
         let _storing = inner.storing().await;
+        let _following = self.parts.following.lock().await;
+        let earlier = earlier();
         let mut new = inner.new_rows();
         let mut later = match since {
             Some(since) => Later::read(self, inner.session, inner.message, since).await?,
@@ -186,15 +210,27 @@ impl Snapshots {
         // Rows are put together in their order, and these belong before those of later messages.
         new.now = later.since.unwrap_or(new.now);
         let (mut fresh, mut left, mut changed) = (Vec::new(), Vec::new(), Vec::new());
-        for found in found {
+        let mut ended = Vec::new();
+        for mut found in found {
             let path = path::encode(&found.path);
             let Some(author) = author(&path, &found) else { continue };
-            changed.push(ChangedPath {
-                path: path.clone(),
-                before: found.before,
-                after: found.after,
-            });
+            if let Some(theirs) = earlier.get(&path)
+                && !inner.rows().by_path.contains_key(&path)
+            {
+                found.before = *theirs;
+                if found.before.same(&found.after) {
+                    continue;
+                }
+            }
+            if !found.before.same(&found.after) {
+                changed.push(ChangedPath {
+                    path: path.clone(),
+                    before: found.before,
+                    after: found.after,
+                });
+            }
             let Some(after) = later.up_to(&path, found.before, found.after) else { continue };
+            ended.push((path.clone(), after));
             match inner.rows().by_path.contains_key(&path) {
                 true => left.push((path, after, author)),
                 false => {
@@ -210,6 +246,7 @@ impl Snapshots {
         let fresh = fresh.into_iter().map(|row| (row.path.clone(), row));
         inner.rows().by_path.extend(fresh);
         inner.leave(left).await?;
+        self.parts.windows.noted(&inner.root, (inner.session, inner.message), &ended);
         Ok(changed)
     }
 }

@@ -35,7 +35,13 @@ pub(super) struct Compared {
 }
 
 /// Finds all changes since a baseline, when what could run outside later has been taken away.
-pub(super) fn compare(root: &Path, blobs: &Blobs, before: &Baseline) -> io::Result<Compared> {
+/// Of the paths that are `touched` it is found too that they are again as they were.
+pub(super) fn compare(
+    root: &Path,
+    blobs: &Blobs,
+    before: &Baseline,
+    touched: &[Vec<u8>],
+) -> io::Result<Compared> {
     let mut since = just_now();
     // What was watched before is watched now, whatever the command did to the index.
     let mut walked = walk(root, &before.tracked.folders)?;
@@ -82,6 +88,16 @@ pub(super) fn compare(root: &Path, blobs: &Blobs, before: &Baseline) -> io::Resu
         let unknown = known.is_none() && shut(&path, before);
         found.extend(change.filter(|_| !unknown));
         after.files.insert(path, Known { stat, source, fresh });
+    }
+    for path in touched {
+        let known = before.files.get(&**path);
+        let tree = |known: Option<&Known>| known.is_some_and(|it| it.stat.kind == Kind::Tree);
+        let covered = !shut(path, before) && !shut(path, &after) && !tree(known);
+        if covered && !found.iter().any(|it| *it.path == **path) {
+            let state = known.map_or(FileState::Absent, |known| comparing.earlier(known));
+            let path = path.as_slice().into();
+            found.push(Found { path, before: state, after: state, changed: None });
+        }
     }
     found.sort_unstable_by(|a, b| a.path.cmp(&b.path));
     Ok(Compared { found, taken, next: after })

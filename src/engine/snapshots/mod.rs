@@ -79,6 +79,8 @@ struct Parts {
     live: Mutex<HashMap<MessageId, Weak<Inner>>>,
     /// One undo at a time.
     reverting: tokio::sync::Mutex<()>,
+    /// What commands did is noted one after the other: each goes on where another ends.
+    following: tokio::sync::Mutex<()>,
 }
 
 /// Why something could not be recorded or restored.
@@ -120,6 +122,7 @@ impl Snapshots {
             nets: Nets::default(),
             live: Mutex::default(),
             reverting: tokio::sync::Mutex::default(),
+            following: tokio::sync::Mutex::default(),
         };
         Self { parts: Arc::new(parts) }
     }

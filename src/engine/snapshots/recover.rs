@@ -13,7 +13,10 @@ use super::{
     tree::Tree,
 };
 use crate::{
-    domain::ids::{PartId, ProjectId},
+    domain::{
+        ids::{MessageId, PartId, ProjectId, SessionId},
+        undo::FileState,
+    },
     store::{self, entity::snapshot::Model as Snapshot},
 };
 
@@ -27,6 +30,9 @@ pub struct Recovered {
 
 /// When what is at a path was changed: seconds and nanoseconds.
 type Times = HashMap<Box<[u8]>, (i64, u32)>;
+
+/// How commands of each session that were cut off left files, and the last of their messages.
+type Ended = HashMap<SessionId, (MessageId, HashMap<String, FileState>)>;
 
 /// A change so long after the last sign of life may be a person's.
 const SLACK: i64 = 3;
@@ -55,18 +61,26 @@ impl Snapshots {
                 }
             }
         }
+        let mut ended = Ended::new();
         let heads: Vec<Head> = read.iter().map(|(_, head, _)| head.clone()).collect();
         for (left, head, baseline) in read {
             let others =
                 heads.iter().filter(|it| it.root == head.root && it.session != head.session);
             let others = others.map(|it| it.since).min();
-            let changes = match self.catch_up(&left, &head, baseline, others).await {
+            let earlier = ended.get(&head.session).filter(|it| it.0 < head.message);
+            let earlier = earlier.map(|it| it.1.clone()).unwrap_or_default();
+            let changes = match self.catch_up(&left, &head, baseline, others, earlier).await {
                 Ok(changes) => changes,
                 Err(err) => {
                     tracing::error!(part = %left.part, "recording a cut-off command: {err}");
                     None
                 }
             };
+            if let Some(changes) = &changes {
+                let ended = ended.entry(head.session).or_insert((head.message, HashMap::new()));
+                ended.0 = head.message;
+                ended.1.extend(changes.changed.iter().map(|it| (it.path.clone(), it.after)));
+            }
             left.remove();
             recovered.push(Recovered { part: left.part, changes });
         }
@@ -79,6 +93,7 @@ impl Snapshots {
         head: &Head,
         baseline: Baseline,
         others: Option<(i64, u32)>,
+        earlier: HashMap<String, FileState>,
     ) -> Result<Option<Changes>, SnapshotsError> {
         let db = &self.parts.db;
         let found = store::sessions::with_project(db, head.session).await?;
@@ -90,7 +105,7 @@ impl Snapshots {
         recorder.0.load().await?;
         let (root, blobs) = (head.root.clone(), self.parts.blobs.clone());
         let (compared, latest, too_many) = blocking(move || {
-            let compared = compare(&root, &blobs, &baseline)?;
+            let compared = compare(&root, &blobs, &baseline, &[])?;
             let latest = latest(&root, &compared.found)?;
             let too_many = baseline.too_many || compared.next.too_many;
             Ok((compared, latest, too_many))
@@ -102,7 +117,7 @@ impl Snapshots {
         let Compared { found, taken, next } = compared;
         let whose = Whose { theirs, others, beat: left.beat, latest };
         let author = |path: &str, found: &Found| whose.author(path, found);
-        let changed = self.note(&recorder, found, author, Some(head.since)).await?;
+        let changed = self.note(&recorder, found, author, Some(head.since), || earlier).await?;
         self.parts.baselines.put(&head.root, next.into());
         Ok(Some(Changes { changed, taken }))
     }

@@ -12,7 +12,10 @@ use std::{
 };
 
 use super::{lock, rows::Author};
-use crate::domain::{ids::SessionId, undo::FileState};
+use crate::domain::{
+    ids::{MessageId, SessionId},
+    undo::FileState,
+};
 
 /// How far apart the kernel's times of files and ours may be.
 const SLACK: Duration = Duration::from_millis(20);
@@ -28,6 +31,7 @@ struct Span {
 #[derive(Debug)]
 pub(super) struct Window {
     session: SessionId,
+    message: MessageId,
     span: Arc<Span>,
     seen: Mutex<Seen>,
 }
@@ -38,6 +42,8 @@ struct Seen {
     touched: HashMap<String, Option<FileState>>,
     /// When commands of other sessions ran.
     others: Vec<Arc<Span>>,
+    /// How commands of earlier messages of this session left files, which were noted in this time.
+    earlier: HashMap<String, FileState>,
 }
 
 /// All open windows, by project.
@@ -58,7 +64,7 @@ fn now() -> SystemTime {
 
 impl Windows {
     /// Begins the time of a command.
-    pub fn open(&self, root: &Path, session: SessionId) -> Arc<Window> {
+    pub fn open(&self, root: &Path, session: SessionId, message: MessageId) -> Arc<Window> {
         let mut projects = lock(&self.0);
         projects.retain(|_, project| {
             project.open.retain(|window| window.strong_count() > 0);
@@ -75,7 +81,7 @@ impl Windows {
                 seen.others.push(other.span.clone());
             }
         }
-        let window = Arc::new(Window { session, span, seen: Mutex::new(seen) });
+        let window = Arc::new(Window { session, message, span, seen: Mutex::new(seen) });
         project.open.push(Arc::downgrade(&window));
         window
     }
@@ -92,6 +98,22 @@ impl Windows {
     pub fn release(&self, root: &Path, session: SessionId, path: &str) {
         if let Some(project) = lock(&self.0).get_mut(root) {
             project.release(session, path);
+        }
+    }
+
+    /// Says how a command of a message left files, to later commands of its session that run.
+    pub fn noted(
+        &self,
+        root: &Path,
+        (session, message): (SessionId, MessageId),
+        left: &[(String, FileState)],
+    ) {
+        let projects = lock(&self.0);
+        let open = projects.get(root).into_iter().flat_map(|project| &project.open);
+        for window in open.filter_map(Weak::upgrade) {
+            if window.session == session && window.message > message {
+                lock(&window.seen).earlier.extend(left.iter().cloned());
+            }
         }
     }
 
@@ -124,6 +146,11 @@ impl Window {
     /// Ends the time of the command.
     pub fn close(&self) {
         let _ = self.span.end.set(now());
+    }
+
+    /// How commands of earlier messages left files while this one ran: what they did is theirs.
+    pub fn earlier(&self) -> HashMap<String, FileState> {
+        lock(&self.seen).earlier.clone()
     }
 
     /// Who left a file as it is; nobody of this session where another session's tool did.

@@ -142,6 +142,7 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
 
     // The session goes on meanwhile, and changes files itself; one of them is the job's too.
     eventually("the job has begun", || read("both.txt").as_deref() == Some("0\n1\n")).await;
+    stage.model.push(Script::new().call("read", json!({"path": "both.txt"})));
     stage.model.push(
         Script::new()
             .call("write", json!({"path": "own.txt", "content": "own\n"}))

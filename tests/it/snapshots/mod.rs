@@ -6,6 +6,7 @@ mod cut_off;
 mod property;
 mod repositories;
 mod sessions;
+mod side_by_side;
 
 use std::{
     collections::BTreeMap,

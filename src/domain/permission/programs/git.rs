@@ -194,7 +194,9 @@ pub(super) fn effects(args: &[Word]) -> Vec<Effect> {
             continue;
         }
         let text = if magic { super::super::shell::HOLE.to_string() } else { path.to_owned() };
-        effects.push(Effect { access, path: Word { text, ..word.clone() } });
+        // Git reads wildcards itself, also those that the shell was kept from.
+        let glob = word.glob || (command != "grep" && path.contains(['*', '?', '[']));
+        effects.push(Effect { access, path: Word { text, glob, ..word.clone() } });
     }
     effects
 }

@@ -110,7 +110,36 @@ const OPTIONS: &[(&str, &str)] = &[
     ("curl", "-K --config"),
     ("wget", "-e --execute --use-askpass"),
     ("printf", "-v"),
+    ("mapfile", "-C"),
+    ("readarray", "-C"),
+    ("hash", "-p"),
+    ("enable", "-f"),
+    ("complete", "-C -F"),
+    ("compgen", "-C -F"),
 ];
+
+/// Commands of the shell itself that take the names of variables. One such as `a[$(…)]` is
+/// calculated, and that runs a command.
+const NAMING: &[&str] =
+    &["read", "test", "[", "unset", "wait", "getopts", "mapfile", "readarray", "typeset", "local"];
+
+/// Why a command of the shell may run another one that shows in no place of its own.
+fn hidden(program: &str, args: &[Word]) -> Option<&'static str> {
+    let starts = |it: &Word| it.text.contains('[') && it.text.contains(['$', '`']);
+    match program {
+        "let" => Some("calculates with a variable, whose value could run a command"),
+        "test" if args.iter().any(|it| matches!(it.text.as_str(), "-v" | "-R")) => {
+            Some("looks at a variable in a way that could run a command")
+        }
+        name if NAMING.contains(&name) && args.iter().any(starts) => {
+            Some("names a variable in a way that runs a command")
+        }
+        "alias" if args.iter().any(|it| it.text.contains('=')) => {
+            Some("gives a name to another command")
+        }
+        _ => None,
+    }
+}
 
 /// Why a command has to be looked at, even where a rule allows it.
 pub(crate) fn risks(words: &[Word]) -> Vec<String> {
@@ -118,6 +147,9 @@ pub(crate) fn risks(words: &[Word]) -> Vec<String> {
     let args = words.get(1..).unwrap_or_default();
     if program == "git" {
         return git::risk(args).into_iter().collect();
+    }
+    if let Some(reason) = hidden(program, args) {
+        return vec![reason.to_owned()];
     }
     let Some((_, options)) = OPTIONS.iter().find(|it| it.0 == program) else { return Vec::new() };
     let is = |text: &str, option: &str| {

@@ -48,10 +48,14 @@ pub(super) fn tree(tree: &Tree, source: &str, max_depth: usize) -> Result<(), &'
             "heredoc_redirect" if !heredoc(node, source) => return Err(UNCLEAR),
             "command_substitution"
                 if text_of(node, source).starts_with('`')
-                    && text_of(node, source).contains('\\') =>
+                    && (text_of(node, source).contains('\\')
+                        // Without a backslash, Bash ends it at the next one.
+                        || text_of(node, source).matches('`').count() != 2) =>
             {
                 return Err(UNCLEAR);
             }
+            "regex" if !is_one_pattern(node, source) => return Err(UNCLEAR),
+            _ if is_torn(node) => return Err(UNCLEAR),
             _ => {}
         }
         if node.child_count() == 0 {
@@ -95,7 +99,8 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
     let starts_word = before.is_none_or(|it| it.is_whitespace() || ";&|()".contains(it));
     match node.kind() {
         "comment" => starts_word,
-        "raw_string" | "ansi_c_string" => true,
+        "raw_string" => true,
+        "ansi_c_string" => ends_once(text),
         // A quoted delimiter makes the body literal, and heredoc() looked at both.
         "heredoc_body" | "heredoc_start" | "heredoc_end" => true,
         "string_content" | "heredoc_content" => !expands(text, Inside::Quotes),
@@ -110,6 +115,36 @@ fn leaf(node: Node<'_>, source: &str) -> bool {
         }
         _ => true,
     }
+}
+
+/// Whether a `$'…'` ends for Bash where it ends for the grammar, which takes every `\'` for a quote
+/// that goes on, also the one after a pair of backslashes.
+fn ends_once(text: &str) -> bool {
+    let mut escaped = false;
+    let end = text.char_indices().skip(2).find(|(_, char)| {
+        let ends = *char == '\'' && !escaped;
+        escaped = *char == '\\' && !escaped;
+        ends
+    });
+    end.is_some_and(|(at, _)| at + 1 == text.len())
+}
+
+/// Whether what the grammar takes for a pattern is one for Bash. Outside of `[[ … ]]` it is a word
+/// like any other, and ends where words end.
+fn is_one_pattern(node: Node<'_>, source: &str) -> bool {
+    let text = text_of(node, source);
+    let tested =
+        std::iter::successors(node.parent(), Node::parent).any(|it| it.kind() == "test_command");
+    !text.contains(|it: char| it.is_whitespace() || ";&<>".contains(it))
+        && (tested || !text.contains(['|', '(', ')']))
+}
+
+/// Whether a piece of a word stands apart from the piece before it, so that it is another word.
+fn is_torn(node: Node<'_>) -> bool {
+    const WHOLE: &[&str] =
+        &["concatenation", "command_name", "simple_expansion", "variable_assignment"];
+    node.parent().is_some_and(|it| WHOLE.contains(&it.kind()))
+        && node.prev_sibling().is_some_and(|it| it.end_byte() != node.start_byte())
 }
 
 /// Whether a word has a space in it that no backslash keeps together.

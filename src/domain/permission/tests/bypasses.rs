@@ -277,6 +277,65 @@ fn where_the_grammar_and_bash_part_ways_it_is_asked() {
     }
 }
 
+/// Texts of which the grammar makes one word, where Bash sees the end of a command. Most were found
+/// by running what the gate allowed.
+#[test]
+fn where_a_word_ends_for_bash_nothing_is_hidden_in_it() {
+    let rules = rules("global deny bash rm *\nproject allow bash *");
+    for text in [
+        r"echo $'a\\'; rm x; echo '$'\\' ' ",
+        r"echo $'\\' ; rm x ; : '$'\\' '",
+        "echo [[ a == ;rm x ]] ]] #*",
+        "echo [[ a == &rm ]]#;\n",
+        "echo [[ a == E\nrm x ]]",
+        "echo [[ a == ;\nE\nrm x ]]||true$",
+        "echo [[ a == |rm x ]]",
+        "echo `echo a =~ `local esac`rm x`",
+        "<<<$\nrm x",
+        "echo $\nrm x",
+        // `$!` is nothing where nothing was started.
+        "$! rm x",
+        "${!} rm x",
+        "let 'a[$(rm x)]=1'",
+        "read 'a[$(rm x)]' <<< 1",
+        "test -v 'a[$(rm x)]'",
+        "mapfile -C 'rm x #' -c 1 a <<< 1",
+        "hash -p /bin/rm ls; ls x",
+        "shopt -s expand_aliases\nalias ls='r\\m x'\nls",
+    ] {
+        assert_ne!(bash(&rules, text).action, Action::Allow, "{text:?}");
+    }
+    let rules = super::rules("project allow bash *");
+    table(
+        &rules,
+        r#"
+        allow echo $'a\\b' $'it\'s'
+        allow [[ a =~ ^(b|c)$ ]]
+        allow [[ $x == a* ]]
+        allow echo a == b
+        allow echo `pwd`
+        allow x= y=1; ls
+        allow alias
+        allow read -r line < a
+        "#,
+    );
+}
+
+#[test]
+fn git_reads_wildcards_that_are_quoted() {
+    let rules = rules("project allow bash git *");
+    table(
+        &rules,
+        r"
+        ask   git diff -- '.en*'
+        ask   git show HEAD -- '[.]env'
+        ask   git log -p -- .en\?
+        allow git diff -- src
+        allow git grep 'a.*b' src
+        ",
+    );
+}
+
 #[test]
 fn what_does_not_show_is_asked_about() {
     let rules = rules("project allow bash *");

@@ -43,6 +43,10 @@ pub(super) async fn start(
     let (engine, session, part) = (context.engine.clone(), context.session, context.part);
     let output = started.spill.path().to_owned();
     let job = engine.jobs.put(session, part, output, started.stopper());
+    // A stop that came before it was in the list has not reached it.
+    if context.cancel.is_cancelled() {
+        job.kill();
+    }
     let watched = Watched { engine, session, part, job: job.clone(), timeout };
     tokio::spawn(watched.to_the_end(started, scan));
     let _ = tokio::time::timeout(FIRST_WORDS, job.ended()).await;

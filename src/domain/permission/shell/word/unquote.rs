@@ -116,8 +116,8 @@ impl Reader<'_> {
         let value = match text {
             "$HOME" | "${HOME}" => self.known.home,
             "$PWD" | "${PWD}" => self.known.pwd,
-            // Numbers, whatever they are.
-            "$?" | "$#" | "$$" | "$!" | "${?}" | "${#}" => Some("0"),
+            // Numbers, whatever they are. `$!` may be nothing at all.
+            "$?" | "$#" | "$$" | "${?}" | "${#}" => Some("0"),
             _ => None,
         };
         match value {
@@ -151,8 +151,13 @@ impl Reader<'_> {
                     self.chars.push((char, true));
                     continue;
                 }
+                '\\' | '\'' | '"' | '?' => {
+                    self.chars.push((kind, true));
+                    continue;
+                }
+                // No escape: the backslash stays.
                 other => {
-                    self.chars.push((other, true));
+                    self.chars.extend([('\\', true), (other, true)]);
                     continue;
                 }
             };
