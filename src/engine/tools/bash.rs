@@ -255,9 +255,7 @@ async fn spawn(context: &BashContext<'_>, command: Command) -> Result<Started, S
         command.protected.extend(cache.protected);
         command.writable.push(cache.path);
     }
-    let gate = context.gate.clone();
-    let judge = Arc::new(move |target: &_| gate.may_reach(target));
-    let proxy = Proxy::new(context.engine.outside.clone(), judge);
+    let proxy = Proxy::new(context.engine.outside.clone(), Arc::new(network::judge(context)));
     let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
     let door = running.take_door();
     let spill = Spill::to(folder.join(format!("{}.txt", context.part)));
