@@ -10,6 +10,7 @@ mod command;
 mod confine;
 mod door;
 mod environment;
+mod group;
 mod guard;
 mod helper;
 mod host;
