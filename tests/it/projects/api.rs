@@ -90,7 +90,7 @@ async fn what_is_refused_names_its_field() {
         (json!({ "empty": true }), "name", "Give it a name."),
         (json!({ "name": "x" }), "empty", "Give one of"),
         (json!({ "name": "x", "path": "/a", "empty": true }), "path", "Give one of"),
-        (json!({ "name": "x\u{0}", "empty": true }), "name", "on one line"),
+        (json!({ "name": "x\u{7}", "empty": true }), "name", "on one line"),
     ] {
         let answer = create(&alice, body.clone()).await.assert_status(422).value();
         let said = answer["errors"][field].as_str().unwrap_or_default();
