@@ -114,6 +114,7 @@ impl App {
         let sandbox = sandbox.hiding([data.clone()]).reading(config.sandbox.readable.clone());
         let git = Git::new(sandbox.clone(), &data.join("git"));
         let git = git.context("preparing git's settings in the data folder")?;
+        let git = git.reaching(outside.clone());
         let (at, random) = (clock.clone(), entropy.clone());
         let projects = Projects::new(db.clone(), config.clone(), at, random, git);
         let engine = Arc::new(Engine::new(Parts {

@@ -123,7 +123,8 @@ pub struct Sandbox {
     pub caches: Vec<PathBuf>,
     /// Folders that are searched for programs, before the system's own.
     pub path: Vec<PathBuf>,
-    /// Hosts in the server's own network that commands may reach where a rule allows it.
+    /// Hosts in the server's own network that commands may reach where a rule allows it, and that
+    /// projects may be cloned from.
     pub private_hosts: Vec<String>,
     /// Where package managers keep what they have downloaded.
     pub package_caches: PackageCaches,

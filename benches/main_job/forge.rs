@@ -58,6 +58,8 @@ impl Forge {
             "key": "sk-bench", "models": ["bench"]});
         let provider = forge.post("/api/v1/providers", &provider)?;
         forge.model = format!("{}/bench", id(&provider)?);
+        let allow = json!({"items": [{"tool": "bash", "pattern": "*", "action": "allow"}]});
+        client::send(forge.address(), &forge.token, ("PUT", "/api/v1/rules"), Some(&allow))?;
         forge.project = forge.add(&repository)?;
         Ok(forge)
     }

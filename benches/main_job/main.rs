@@ -150,7 +150,7 @@ fn commands(forge: &Forge, model: &Model, report: &mut Report) -> anyhow::Result
     let large = forge.large_project(files)?;
     let small = (forge.project(), model::FILES);
     for (project, files) in [small, (large.as_str(), files)] {
-        let job = model.expect(Job::Commands(count));
+        let job = model.expect(Job::Commands { times: count, command: "echo" });
         let session = forge.session_in(project)?;
         forge.prompt(&session, &job.prompt())?;
         let times: Vec<f64> = job.wait()?.into_iter().map(ms).collect();

@@ -29,8 +29,9 @@ pub const FILES: usize = 50;
 pub enum Job {
     /// Replies so often with a word and a call that reads a file, and once more with a word.
     Steps(usize),
-    /// Replies so often with a call that runs a command which does nothing.
-    Commands(usize),
+    /// Replies so often with a call that runs this command, which gets a number as its last word:
+    /// who makes the same call again and again is asked about it.
+    Commands { times: usize, command: &'static str },
     /// Replies once, with so many pieces of text at so many a second.
     Text { rate: u32, count: usize },
 }
@@ -163,9 +164,9 @@ fn serve(connection: TcpStream, shared: &Shared) -> anyhow::Result<()> {
                 }
                 is_last
             }
-            Job::Commands(commands) => {
-                let is_last = turn > commands;
-                writer.write_all(&if is_last { text("Done.") } else { run(turn) })?;
+            Job::Commands { times, command } => {
+                let is_last = turn > times;
+                writer.write_all(&if is_last { text("Done.") } else { run(turn, command) })?;
                 is_last
             }
             Job::Text { rate, count } => {
@@ -241,9 +242,8 @@ fn read(step: usize) -> Vec<u8> {
     call(step, "read", &json!({"path": format!("src/part_{:02}.rs", step % FILES)}))
 }
 
-fn run(step: usize) -> Vec<u8> {
-    // Each another one: who makes the same call again and again is asked about it.
-    call(step, "bash", &json!({"command": format!("echo {step}")}))
+fn run(step: usize, command: &str) -> Vec<u8> {
+    call(step, "bash", &json!({"command": format!("{command} {step}")}))
 }
 
 fn call(step: usize, tool: &str, input: &serde_json::Value) -> Vec<u8> {

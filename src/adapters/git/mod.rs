@@ -4,8 +4,10 @@
 //! configuration can name programs to run.
 
 mod address;
+mod cloning;
 mod reading;
 mod repository;
+mod route;
 mod status;
 
 use std::{
@@ -15,10 +17,14 @@ use std::{
     time::Duration,
 };
 
-use crate::adapters::sandbox::{Command, Ending, Network, Sandbox, SpawnError, Streams};
-use address::Address;
+use crate::adapters::{
+    reach::Hosts,
+    sandbox::{Command, Ending, Sandbox, SpawnError, Streams},
+};
 use reading::{explain, read_answer, read_words};
+use route::Route;
 
+pub use cloning::Clone;
 pub use repository::{is_repository, protected_paths};
 pub use status::{GitStatus, StatusEntry};
 
@@ -27,6 +33,8 @@ pub use status::{GitStatus, StatusEntry};
 pub struct Git {
     sandbox: Sandbox,
     config: PathBuf,
+    /// Where it may clone from.
+    hosts: Hosts,
 }
 
 /// Why git did not do what it was asked.
@@ -54,7 +62,6 @@ pub struct Invocation {
     pub cwd: PathBuf,
     pub writable: Vec<PathBuf>,
     pub readable: Vec<PathBuf>,
-    pub network: Network,
     pub timeout: Duration,
     /// Bytes of output after which git is stopped.
     pub most: usize,
@@ -66,17 +73,6 @@ pub struct Answer {
     pub output: Vec<u8>,
     /// There was more.
     pub is_cut: bool,
-}
-
-/// What to clone, and where to.
-#[derive(Clone, Debug)]
-pub struct Clone<'a> {
-    pub url: &'a str,
-    /// A folder that does not exist yet, or is empty; what it is in must exist.
-    pub to: &'a Path,
-    /// Repositories on this server may be cloned if they are below one of these.
-    pub roots: &'a [PathBuf],
-    pub timeout: Duration,
 }
 
 const PATIENCE: Duration = Duration::from_secs(30);
@@ -116,43 +112,13 @@ impl Git {
         fs::create_dir_all(folder)?;
         let config = folder.canonicalize()?.join("gitconfig");
         fs::write(&config, CONFIG)?;
-        Ok(Self { sandbox, config })
+        Ok(Self { sandbox, config, hosts: Hosts::default() })
     }
 
-    /// Clones a repository. `progress` hears git's own lines, the last of which may be repeated
-    /// with other numbers. A clone that fails leaves nothing behind.
-    pub async fn clone(
-        &self,
-        clone: Clone<'_>,
-        mut progress: impl FnMut(&str) + Send,
-    ) -> Result<(), GitError> {
-        let address = Address::parse(clone.url, clone.roots)?;
-        let fresh = make_empty_folder(clone.to)?;
-        let to = clone.to.canonicalize()?;
-        let (url, readable, network) = match address {
-            Address::Remote(url) => (url, Vec::new(), Network::On),
-            Address::Local(path) => (path.to_string_lossy().into_owned(), vec![path], Network::Off),
-        };
-        let target = to.to_string_lossy().into_owned();
-        let invocation = Invocation {
-            arguments: words(&["clone", "--progress", "--no-local", "--", &url, &target]),
-            cwd: to.clone(),
-            writable: vec![to.clone()],
-            readable,
-            network,
-            timeout: clone.timeout,
-            most: MOST_OUTPUT,
-        };
-        let result = self.run(invocation, &mut progress).await;
-        if result.is_err() {
-            // There may be much to remove.
-            let removed = tokio::task::spawn_blocking(move || {
-                empty(&to);
-                if fresh { fs::remove_dir(&to) } else { Ok(()) }
-            });
-            let _ = removed.await;
-        }
-        result.map(drop)
+    /// Lets it clone from these hosts, and not from the public Internet alone.
+    #[must_use]
+    pub fn reaching(self, hosts: Hosts) -> Self {
+        Self { hosts, ..self }
     }
 
     /// Makes a new repository in a folder that does not exist yet, or is empty.
@@ -205,33 +171,51 @@ impl Git {
         self.run(looking(root, arguments), &mut |_: &str| {}).await
     }
 
-    /// Runs git. `progress` hears what it says on its error output, line by line.
+    /// Runs git without a network. `progress` hears what it says on its error output, line by line.
     pub async fn run(
         &self,
         invocation: Invocation,
         progress: &mut (impl FnMut(&str) + Send),
     ) -> Result<Answer, GitError> {
+        self.run_by(&Route::default(), invocation, progress).await
+    }
+
+    /// Runs git with a way to somewhere.
+    async fn run_by(
+        &self,
+        route: &Route,
+        invocation: Invocation,
+        progress: &mut (impl FnMut(&str) + Send),
+    ) -> Result<Answer, GitError> {
         let options = ["git"].iter().chain(OPTIONS).map(|word| (*word).to_owned());
+        let options = options.chain(route.options.iter().cloned());
         let mut readable = invocation.readable;
         readable.push(self.config.clone());
         let command = Command {
             argv: options.chain(invocation.arguments).collect(),
             cwd: invocation.cwd,
-            env: self.environment(),
+            env: [self.environment(), route.environment.clone()].concat(),
             writable: invocation.writable,
             readable,
-            network: invocation.network,
+            network: route.network(),
+            keeps_to_the_door: route.proxy.is_some(),
             timeout: Some(invocation.timeout),
             streams: Streams::Separate,
             ..Command::default()
         };
         let mut running = self.sandbox.spawn(command).await?;
-        let stopper = running.stopper();
+        let (stopper, door) = (running.stopper(), running.take_door());
         let (output, errors) = (running.take_output(), running.take_errors());
-        let (answer, words) = tokio::join!(
-            read_answer(output, invocation.most, stopper),
-            read_words(errors, progress),
-        );
+        let read = async {
+            tokio::join!(
+                read_answer(output, invocation.most, stopper),
+                read_words(errors, progress),
+            )
+        };
+        let (answer, words) = match &route.proxy {
+            Some(proxy) => proxy.serve_while(door.as_ref(), read).await,
+            None => read.await,
+        };
         let (answer, words) = (answer?, words?);
         let exit = running.wait().await?;
         match exit.ending {
@@ -253,14 +237,10 @@ impl Git {
         [
             ("GIT_CONFIG_GLOBAL", config.as_ref()),
             ("GIT_CONFIG_NOSYSTEM", "1"),
-            ("GIT_ALLOW_PROTOCOL", "https:http:ssh:git:file"),
+            // What is cloned by its own way is let through there.
+            ("GIT_ALLOW_PROTOCOL", "file"),
             ("GIT_ASKPASS", "true"),
             ("SSH_ASKPASS", "true"),
-            (
-                "GIT_SSH_COMMAND",
-                "ssh -oBatchMode=yes -oStrictHostKeyChecking=accept-new \
-                 -oUserKnownHostsFile=/dev/null",
-            ),
             ("LC_ALL", "C.UTF-8"),
         ]
         .map(|(name, value)| (name.to_owned(), value.to_owned()))
@@ -274,7 +254,6 @@ fn looking(root: PathBuf, arguments: Vec<String>) -> Invocation {
         cwd: root.clone(),
         writable: Vec::new(),
         readable: vec![root],
-        network: Network::Off,
         timeout: PATIENCE,
         most: MOST_OUTPUT,
     }

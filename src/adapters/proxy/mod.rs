@@ -10,12 +10,14 @@ mod traffic;
 
 use std::{
     convert::Infallible,
+    future::ready,
     io,
     net::SocketAddr,
     sync::{Arc, atomic::Ordering},
     time::Duration,
 };
 
+use futures_util::future::BoxFuture;
 use tokio::{
     io::{AsyncRead, AsyncReadExt as _, AsyncWrite, AsyncWriteExt as _},
     net::{TcpListener, TcpStream},
@@ -45,8 +47,21 @@ const MOST_BYTES: u64 = 8 << 30;
 /// The largest head of a request.
 const MOST_HEAD: usize = 16 << 10;
 
+/// How often it is looked whether a connection that is open may still be so.
+const LOOK_AGAIN: Duration = Duration::from_secs(2);
+
 /// Says whether a command may reach a host; if not, why.
-pub type Judge = Arc<dyn Fn(&Target) -> Result<(), Refusal> + Send + Sync>;
+///
+/// It is asked for each connection, and again while that is open: the answer may change.
+pub trait Judge: Send + Sync {
+    fn judge<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<(), Refusal>>;
+}
+
+impl<F: Fn(&Target) -> Result<(), Refusal> + Send + Sync> Judge for F {
+    fn judge<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(ready(self(target)))
+    }
+}
 
 /// Where a command's connections arrive.
 #[derive(Debug)]
@@ -60,12 +75,12 @@ pub struct Door {
 #[derive(Clone)]
 pub struct Proxy {
     hosts: Hosts,
-    judge: Judge,
+    judge: Arc<dyn Judge>,
     traffic: Traffic,
 }
 
 impl Proxy {
-    pub fn new(hosts: Hosts, judge: Judge) -> Self {
+    pub fn new(hosts: Hosts, judge: Arc<dyn Judge>) -> Self {
         Self { hosts, judge, traffic: Traffic::default() }
     }
 
@@ -135,7 +150,7 @@ impl Proxy {
     }
 
     async fn connect(&self, target: &Target) -> Result<TcpStream, Refusal> {
-        (self.judge)(target)?;
+        self.judge.judge(target).await?;
         if self.traffic.bytes().load(Ordering::Relaxed) >= MOST_BYTES {
             return Err(Refusal::TooMuch);
         }
@@ -170,6 +185,20 @@ impl Proxy {
             // When the server has said all there is nothing left to wait for.
             done = down => done,
             failed = async { up.await?; std::future::pending().await } => failed,
+            refusal = self.until_refused(&head.target) => {
+                self.traffic.refused(&head.target, refusal);
+                Err(io::ErrorKind::PermissionDenied.into())
+            }
+        }
+    }
+
+    /// Waits until a host that may be reached may not be any more.
+    async fn until_refused(&self, target: &Target) -> Refusal {
+        loop {
+            tokio::time::sleep(LOOK_AGAIN).await;
+            if let Err(refusal) = self.judge.judge(target).await {
+                return refusal;
+            }
         }
     }
 

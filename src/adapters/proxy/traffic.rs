@@ -22,6 +22,8 @@ pub enum Refusal {
     Rule(String),
     /// The project is not trusted, so that no rule lets its commands out.
     Untrusted,
+    /// What the rules say of it could not be found out.
+    RulesUnread,
     /// It leads into the server's own network.
     OwnNetwork,
     /// The name has no address.
@@ -44,6 +46,10 @@ impl Refusal {
             Self::Untrusted => format!(
                 "{target} was not reached: the project is not trusted, so its commands have no \
                  network. A person can trust it on its page."
+            ),
+            Self::RulesUnread => format!(
+                "{target} was not reached: the rules could not be read. Try again; the log of the \
+                 server says why."
             ),
             Self::OwnNetwork => format!(
                 "{target} was not reached: it lies in the server's own network. Only the operator \

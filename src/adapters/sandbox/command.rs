@@ -30,6 +30,9 @@ pub struct Command {
     /// there, also when the server has died. It must exist.
     pub held: Option<PathBuf>,
     pub network: Network,
+    /// It is a program of Forge's own that goes through the door by itself. So it gets one also
+    /// where nothing else would keep it to that.
+    pub keeps_to_the_door: bool,
     pub limits: Limits,
     /// After this long the whole tree of processes is ended. `None`: it may take for ever.
     pub timeout: Option<Duration>,

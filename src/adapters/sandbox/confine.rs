@@ -92,7 +92,7 @@ fn prepare(policy: &Policy, private: &Private) -> Result<Walls, Error> {
     for filter in &filters {
         seccompiler::apply_filter(filter)?;
     }
-    Ok(Walls { landlock })
+    Ok(Walls { landlock, ..Walls::default() })
 }
 
 fn limit(limits: &Limits) -> io::Result<()> {

@@ -27,9 +27,10 @@ use super::{
     command::Network,
     confine::{Private, TemporaryFolder, become_command},
     door,
+    group::Group,
     guard::{Guard, Restored},
     landlock::Rules,
-    policy::{Ending, Notice, Policy, Setup, read_line, write_line},
+    policy::{Action, Ending, Notice, Policy, Setup, Walls, read_line, write_line},
     supervise::{end_descendants, supervise},
     sys::{self, Fork, SingleThread},
     view,
@@ -74,6 +75,7 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
         // What is not dumpable can be neither traced nor looked into through /proc.
         set_dumpable_behavior(DumpableBehavior::NotDumpable)?;
     }
+    let group = group(policy);
     let guard = Guard::capture(policy)?;
     let mut temporary = None;
     let tmp = match (&policy.tmp, namespaces) {
@@ -99,7 +101,7 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
         Fork::Parent(child) => child,
     };
     drop((setup, ending));
-    if let Err(error) = await_start(from_setup, control) {
+    if let Err(error) = await_start(from_setup, control, group.is_some()) {
         let _ = kill_process(child, Signal::KILL);
         let _ = waitpid(Some(child), WaitOptions::empty());
         return Err(error);
@@ -114,9 +116,23 @@ fn launch(proof: &SingleThread, policy: &Policy, control: &UnixStream) -> Result
         end_descendants();
         ending
     };
+    drop(group);
     let Restored { restored, lost } = put_back(proof, policy, &guard, &tmp)?;
     drop(temporary);
     Ok(Notice::Finished { ending, restored, lost })
+}
+
+/// Puts this process, and what it starts, into a group of its own, where nothing else bounds how
+/// many processes there are before the watch notices.
+fn group(policy: &Policy) -> Option<Group> {
+    if policy.mode != Mode::Landlock || !rustix::process::geteuid().is_root() {
+        return None;
+    }
+    let group = Group::enter(policy.limits.processes)?;
+    if matches!(policy.action, Action::Probe { .. }) {
+        group.sweep();
+    }
+    Some(group)
 }
 
 /// Locks a file until this process, and those forked from it, have ended.
@@ -155,12 +171,16 @@ fn put_back(
 }
 
 /// Hears from the new process whether it has become the command, and tells the server.
-fn await_start(from_setup: io::PipeReader, control: &UnixStream) -> Result<(), Error> {
+fn await_start(
+    from_setup: io::PipeReader,
+    control: &UnixStream,
+    grouped: bool,
+) -> Result<(), Error> {
     let text = io::read_to_string(from_setup)?;
     let mut walls = None;
     for line in text.lines() {
         match serde_json::from_str(line)? {
-            Setup::Ready(ready) => walls = Some(ready),
+            Setup::Ready(ready) => walls = Some(Walls { grouped, ..ready }),
             Setup::Failed(reason) => return Err(reason.into()),
         }
     }

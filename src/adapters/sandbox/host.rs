@@ -131,13 +131,6 @@ impl Host {
                 Some("podman run --security-opt unmask=ALL --userns=keep-id …"),
             ));
         }
-        if self.root {
-            steps.push(Step::new(
-                "Run the server as an ordinary user: without namespaces the kernel bounds the \
-                 processes of everybody but root. In a container bound them from outside too:",
-                Some("docker run --user 1000:1000 --pids-limit 4096 …"),
-            ));
-        }
         if steps.is_empty() {
             steps.push(Step::new(
                 "Nothing of what usually keeps namespaces from a server is in its way here. The \
@@ -147,6 +140,16 @@ impl Host {
             ));
         }
         steps
+    }
+
+    /// What would bound the processes of commands where namespaces and control groups do not.
+    pub(super) fn for_processes(&self) -> Option<Step> {
+        let step = Step::new(
+            "Run the server as an ordinary user: without namespaces the kernel bounds the \
+             processes of everybody but root. In a container bound them from outside too:",
+            Some("docker run --user 1000:1000 --pids-limit 4096 …"),
+        );
+        self.root.then_some(step)
     }
 
     /// What would let Landlock stand alone here, or behind the namespaces.

@@ -10,6 +10,7 @@ mod command;
 mod confine;
 mod door;
 mod environment;
+mod group;
 mod guard;
 mod helper;
 mod host;
@@ -149,6 +150,12 @@ impl Sandbox {
                     let told = door::environment(Some(port), door.password.as_ref());
                     on_the_host = Some((door, port));
                     (Network::Door, told)
+                }
+                Mode::Landlock | Mode::Off if command.keeps_to_the_door => {
+                    let (door, port) = door::on_the_host().await?;
+                    let told = door::environment(Some(port), door.password.as_ref());
+                    on_the_host = Some((door, port));
+                    (Network::On, told)
                 }
                 // It could go past it.
                 Mode::Landlock => (Network::Off, Vec::new()),

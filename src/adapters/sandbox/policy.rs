@@ -75,6 +75,8 @@ pub(super) enum Notice {
 pub(super) struct Walls {
     /// The version of Landlock's interface; 0 where there is none.
     pub landlock: u8,
+    /// Whether the kernel counted the command's processes in a group of its own.
+    pub grouped: bool,
 }
 
 /// What the process that becomes the command tells the helper, before it does.

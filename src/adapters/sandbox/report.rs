@@ -19,6 +19,8 @@ pub struct Report {
     pub landlock: Result<(), String>,
     /// The version of the kernel's Landlock interface; 0 where there is none.
     pub landlock_version: u8,
+    /// Whether a command with Landlock alone gets a control group that bounds its processes.
+    pub groups: bool,
     /// What the host says of itself.
     pub host: Host,
 }
@@ -50,6 +52,7 @@ impl Report {
             [&namespaces, &landlock].into_iter().flatten().map(|walls| walls.landlock).max();
         Self {
             mode,
+            groups: landlock.as_ref().is_ok_and(|walls| walls.grouped),
             namespaces: namespaces.map(drop),
             landlock: landlock.map(drop),
             landlock_version: version.unwrap_or(0),
@@ -124,7 +127,7 @@ impl Report {
                          cannot keep them to the proxy. From 6.7 on it can.",
                     ),
                 }
-                if self.host.root {
+                if self.host.root && !self.groups {
                     found.push(
                         "The server runs as root, whose processes the kernel does not count: a \
                          command that starts them without end can bring the machine down.",
@@ -272,6 +275,7 @@ impl Report {
         }
         if self.namespaces.is_err() {
             steps.extend(self.host.for_namespaces());
+            steps.extend(self.host.for_processes().filter(|_| !self.groups));
         }
         steps.extend(self.host.for_landlock(self.landlock_version));
         steps
@@ -321,7 +325,7 @@ mod tests {
     fn the_strongest_way_that_works_is_taken() {
         let mode =
             |namespaces, landlock| Report::new(ConfiguredMode::Required, namespaces, landlock).mode;
-        let works = || Ok(Walls { landlock: 7 });
+        let works = || Ok(Walls { landlock: 7, grouped: false });
         assert_eq!(mode(works(), works()), Some(Mode::Namespaces));
         assert_eq!(mode(fails(), works()), Some(Mode::Landlock));
         assert_eq!(mode(fails(), fails()), None);
@@ -332,6 +336,19 @@ mod tests {
         let report = Report::new(ConfiguredMode::Required, fails(), fails());
         assert_eq!(report.mode, None);
         assert!(report.advice().is_some_and(|advice| advice.contains("Landlock")));
+    }
+
+    #[test]
+    fn what_root_starts_is_told_of_where_nothing_counts_it() {
+        let told = |grouped| {
+            let landlock = Ok(Walls { landlock: 7, grouped });
+            let mut report = Report::new(ConfiguredMode::Required, fails(), landlock);
+            report.host.root = true;
+            let weak = report.weaknesses().iter().any(|it| it.contains("does not count"));
+            let step = report.steps().iter().any(|it| it.what.contains("an ordinary user:"));
+            (weak, step)
+        };
+        assert_eq!((told(false), told(true)), ((true, true), (false, false)));
     }
 
     #[test]

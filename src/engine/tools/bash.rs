@@ -255,9 +255,7 @@ async fn spawn(context: &BashContext<'_>, command: Command) -> Result<Started, S
         command.protected.extend(cache.protected);
         command.writable.push(cache.path);
     }
-    let gate = context.gate.clone();
-    let judge = Arc::new(move |target: &_| gate.may_reach(target));
-    let proxy = Proxy::new(context.engine.outside.clone(), judge);
+    let proxy = Proxy::new(context.engine.outside.clone(), Arc::new(network::judge(context)));
     let mut running = context.engine.sandbox.spawn(command).await.map_err(|err| err.to_string())?;
     let door = running.take_door();
     let spill = Spill::to(folder.join(format!("{}.txt", context.part)));
@@ -270,7 +268,7 @@ impl Started {
     }
 
     /// Reads it to its end. Who watches is told meanwhile what it says.
-    async fn to_the_end(mut self, teller: &Teller, part: PartId) -> Result<Ran, String> {
+    async fn until_its_end(mut self, teller: &Teller, part: PartId) -> Result<Ran, String> {
         let heard = |said: &Transcript| teller.output(part, &said.glance(GLANCE));
         let captured = capture(&mut self.running, Some(&mut self.spill), heard);
         let captured = self.proxy.serve_while(self.door.as_ref(), captured).await;
@@ -285,7 +283,7 @@ impl Started {
 async fn execute(context: &BashContext<'_>, started: Started) -> Result<Ran, String> {
     let stopper = started.stopper();
     let teller = context.engine.hub.teller(context.session);
-    let mut ran = std::pin::pin!(started.to_the_end(&teller, context.part));
+    let mut ran = std::pin::pin!(started.until_its_end(&teller, context.part));
     tokio::select! {
         ran = &mut ran => ran,
         () = context.cancel.cancelled() => {

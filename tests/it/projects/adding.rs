@@ -2,6 +2,8 @@
 
 use std::{fs, os::unix::fs::symlink, path::Path};
 
+use forge::config::Config;
+
 use super::*;
 
 #[actix_web::test]
@@ -84,15 +86,30 @@ async fn a_clone_that_fails_says_why_and_leaves_nothing() {
     assert!(left.is_empty(), "{left:?}");
 }
 
-#[actix_web::test]
-async fn a_server_that_is_not_there_is_a_failed_clone() {
-    let app = TestApp::start().await;
+/// What the page of a clone says once it has failed.
+async fn failure(app: &TestApp, url: &str) -> String {
     let alice = app.person("alice").await;
-    let form = [("from", "clone"), ("clone_url", "http://127.0.0.1:1/x.git"), ("name", "")];
+    let form = [("from", "clone"), ("clone_url", url), ("name", "")];
     let answer = alice.post("/projects", &form).await;
     let page = answer.headers["location"].to_str().unwrap().to_owned();
-    let failed = until("it fails", &alice, &page, |it| it.body.contains("was not cloned")).await;
-    assert!(failed.body.contains("127.0.0.1"), "{}", failed.body);
+    until("it fails", &alice, &page, |it| it.body.contains("was not cloned")).await.body
+}
+
+#[actix_web::test]
+async fn a_server_that_is_not_there_is_a_failed_clone() {
+    let allow = |config: &mut Config| config.sandbox.private_hosts = vec!["127.0.0.1".into()];
+    let app = TestApp::start_with(allow).await;
+    let said = failure(&app, "http://127.0.0.1:1/x.git").await;
+    assert!(said.contains("nobody answers at 127.0.0.1:1"), "{said}");
+}
+
+#[actix_web::test]
+async fn nothing_is_cloned_from_the_servers_own_network() {
+    for url in ["http://127.0.0.1:1/x.git", "ssh://git@localhost/x.git"] {
+        let said = failure(&TestApp::start().await, url).await;
+        assert!(said.contains("own network") && said.contains("sandbox.private_hosts"), "{said}");
+        assert!(!said.contains("Git did not succeed"), "{said}");
+    }
 }
 
 #[actix_web::test]

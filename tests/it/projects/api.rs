@@ -85,6 +85,8 @@ async fn what_is_refused_names_its_field() {
         (json!({ "clone_url": "ext::sh" }), "clone_url", "Give an address"),
         (json!({ "clone_url": "https://a:b@example.org/x" }), "clone_url", "Leave user name"),
         (json!({ "clone_url": format!("file://{}", broken.display()) }), "clone_url", "Git did"),
+        (json!({ "clone_url": "http://127.0.0.1:1/x.git" }), "clone_url", "own network"),
+        (json!({ "clone_url": "git@localhost:x.git" }), "clone_url", "sandbox.private_hosts"),
         (json!({ "empty": true }), "name", "Give it a name."),
         (json!({ "name": "x" }), "empty", "Give one of"),
         (json!({ "name": "x", "path": "/a", "empty": true }), "path", "Give one of"),

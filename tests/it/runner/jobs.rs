@@ -49,8 +49,8 @@ async fn over(stage: &Stage) {
 /// The last result that the model was sent.
 fn last_result(request: &Value) -> String {
     let messages = request["messages"].as_array().unwrap();
-    let results = messages.iter().filter(|it| it["role"] == "tool");
-    results.last().map(|it| it["content"].as_str().unwrap().to_owned()).unwrap_or_default()
+    let result = messages.iter().rfind(|it| it["role"] == "tool");
+    result.map(|it| it["content"].as_str().unwrap().to_owned()).unwrap_or_default()
 }
 
 #[actix_web::test]

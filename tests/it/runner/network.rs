@@ -10,7 +10,7 @@ use std::{
 use reqwest::Method;
 use serde_json::{Value, json};
 
-use super::Stage;
+use super::{Stage, eventually};
 use crate::support::model::Script;
 use forge::domain::session::SessionStatus;
 
@@ -79,6 +79,42 @@ async fn a_download_fails_with_the_rule_that_would_allow_it_and_works_with_that_
     assert_eq!(reached.metadata["network"][0]["connections"], 1);
     let page = stage.alice.get(&format!("/sessions/{}", stage.session.id)).await.assert_ok().body;
     assert!(page.contains("Reached over the network"), "{}", page.len());
+}
+
+#[actix_web::test]
+async fn a_rule_that_came_later_holds_for_what_runs_in_the_background() {
+    let stage = Stage::set_with(|config| {
+        config.sandbox.private_hosts = vec!["127.0.0.1".into()];
+    })
+    .await;
+    let port = serve();
+    let network = |pattern: &str, action: &str| json!({"tool": "network", "pattern": pattern, "action": action});
+    let host = format!("127.0.0.1:{port}");
+    rules(&stage, &[network("example.org", "allow")]).await;
+    let get = format!("curl -sSf --noproxy '' http://{host}/ > /dev/null 2>&1");
+    script(
+        &stage,
+        "poll",
+        &format!(
+            "until {get}; do touch tried; sleep 0.05; done; touch reached\n\
+             while {get}; do sleep 0.05; done; touch refused"
+        ),
+    );
+    let input = json!({"command": "./poll", "background": true});
+    stage.model.push(Script::new().call("bash", input));
+    stage.model.push(Script::text("It runs."));
+    stage.app.prompt(&stage.alice, &stage.session, "Start it").await;
+    stage.app.until(&stage.session, SessionStatus::Idle).await;
+    let folder = stage.folder();
+    let there = |name: &str| folder.join(name).exists();
+    eventually("it was refused", || there("tried")).await;
+    assert!(!there("reached"));
+    rules(&stage, &[network(&host, "allow")]).await;
+    eventually("the new rule lets it through", || there("reached")).await;
+    rules(&stage, &[network(&host, "deny")]).await;
+    eventually("the newest one does not", || there("refused")).await;
+    let jobs = &stage.app.app.engine.jobs;
+    eventually("it is over", || jobs.running(stage.session.id).is_empty()).await;
 }
 
 #[actix_web::test]

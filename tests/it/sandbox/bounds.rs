@@ -237,6 +237,33 @@ async fn a_fork_bomb_is_contained_and_ends() {
 }
 
 #[tokio::test]
+async fn the_kernel_bounds_the_processes_of_root_in_a_group_of_their_own() {
+    let place = place().await;
+    if !place.sandbox.report().groups {
+        // The server is not root here, or may make no groups: then it says so on its page.
+        return;
+    }
+    let mark = mark();
+    let script = format!("cat /proc/self/cgroup; for i in $(seq 60); do sleep {mark} & done; wait");
+    let mut command = place.command(&script);
+    command.limits.processes = 40;
+    command.timeout = Some(Duration::from_secs(3));
+    let said = place.run_command(Mode::Landlock, command).await;
+    // The watch, which would have ended it, has never seen too many.
+    assert_eq!(said.captured.exit.ending, Ending::TimedOut, "{said:?}");
+    assert!(said.text.contains("Resource temporarily unavailable"), "{said:?}");
+    assert_eq!(processes_with(&mark), [""; 0]);
+    let group = said.text.split_once("/forge-command-").map(|(_, rest)| rest.lines().next());
+    let name = format!("forge-command-{}", group.flatten().expect("a group of its own"));
+    let own = fs::read_to_string("/proc/self/mountinfo").unwrap();
+    let places = own.lines().filter(|line| line.contains(" - cgroup"));
+    for place in places.filter_map(|line| line.split(' ').nth(4)) {
+        let left = std::path::Path::new(place).join(&name);
+        assert!(!left.exists(), "{} is left", left.display());
+    }
+}
+
+#[tokio::test]
 async fn a_kept_folder_is_there_in_the_next_call() {
     let place = place().await;
     let tmp = place.secret.join("session");

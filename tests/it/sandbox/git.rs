@@ -1,13 +1,50 @@
 //! Forge's own git, on real repositories.
 
-use std::{fs, path::Path, process::Command, time::Duration};
+use std::{
+    fs,
+    io::{Read as _, Write as _},
+    net::{IpAddr, TcpListener},
+    path::Path,
+    process::Command,
+    sync::{
+        Arc,
+        atomic::{AtomicUsize, Ordering},
+    },
+    time::Duration,
+};
 
-use forge::adapters::git::{self, Git, GitError};
+use forge::adapters::{
+    git::{self, Git, GitError},
+    model::Names,
+    reach::{Hosts, SystemNames},
+    sandbox::Mode,
+};
+use futures_util::future::{BoxFuture, FutureExt as _};
 
 use super::support::{Place, place, show, until};
 
-fn git_for(place: &Place, mode: forge::adapters::sandbox::Mode) -> Git {
+fn git_for(place: &Place, mode: Mode) -> Git {
     Git::new(place.in_mode(mode), &place.secret.join("git")).unwrap()
+}
+
+/// The same, where the operator lets it clone from this machine.
+fn git_from_here(place: &Place, mode: Mode) -> Git {
+    git_for(place, mode).reaching(Hosts::new(["127.0.0.1"], Arc::new(SystemNames)))
+}
+
+/// Knows one address of every name.
+#[derive(Debug)]
+struct Everywhere(IpAddr);
+
+impl Names for Everywhere {
+    fn find(&self, _: String) -> BoxFuture<'static, std::io::Result<Vec<IpAddr>>> {
+        let address = self.0;
+        async move { Ok(vec![address]) }.boxed()
+    }
+}
+
+fn names(address: &str) -> Arc<Everywhere> {
+    Arc::new(Everywhere(address.parse().unwrap()))
 }
 
 fn commit(root: &Path, file: &str) {
@@ -117,15 +154,123 @@ async fn a_repository_is_cloned_over_the_network() {
     for mode in place.modes() {
         let to = place.project.join(format!("{mode:?}"));
         let url = format!("git://127.0.0.1:{port}/source");
-        git_for(&place, mode).clone(clone(&url, &to, &[]), |_| {}).await.unwrap();
+        git_from_here(&place, mode).clone(clone(&url, &to, &[]), |_| {}).await.unwrap();
+        assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "file", "{mode:?}");
+
+        // A name leads to the address that it was looked at with, and stays what is written.
+        let to = place.project.join(format!("{mode:?}-by-name"));
+        let url = format!("git://code.test:{port}/source");
+        let hosts = Hosts::new(["code.test"], names("127.0.0.1"));
+        let git = git_for(&place, mode).reaching(hosts);
+        git.clone(clone(&url, &to, &[]), |_| {}).await.unwrap();
+        let config = fs::read_to_string(to.join(".git/config")).unwrap();
+        assert!(config.contains(&url) && !config.contains("127.0.0.1"), "{config}");
+    }
+}
+
+/// A server for what lies in a folder, as plain files. It counts who has come, and sends on whoever
+/// asks for /away.
+fn serve_files(folder: &Path) -> (u16, Arc<AtomicUsize>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let (folder, count) = (folder.to_owned(), Arc::new(AtomicUsize::new(0)));
+    let counted = count.clone();
+    std::thread::spawn(move || {
+        for mut connection in listener.incoming().flatten() {
+            counted.fetch_add(1, Ordering::SeqCst);
+            let mut bytes = [0; 4096];
+            let length = connection.read(&mut bytes).unwrap_or(0);
+            let head = String::from_utf8_lossy(&bytes[..length]).into_owned();
+            let path = head.split([' ', '?']).nth(1).unwrap_or_default().trim_start_matches('/');
+            let answer = match fs::read(folder.join(path)) {
+                _ if path.starts_with("away") => {
+                    let place = "HTTP/1.1 302 Found\r\nLocation: http://inner.test/x/info/refs\r\n";
+                    format!("{place}Content-Length: 0\r\nConnection: close\r\n\r\n").into_bytes()
+                }
+                Ok(content) => {
+                    let length = content.len();
+                    let head = format!("HTTP/1.1 200 OK\r\nContent-Length: {length}\r\n\r\n");
+                    [head.as_bytes(), &content].concat()
+                }
+                Err(_) => b"HTTP/1.1 404 Not Found\r\nContent-Length: 0\r\n\r\n".to_vec(),
+            };
+            let _ = connection.write_all(&answer);
+        }
+    });
+    (port, count)
+}
+
+#[tokio::test]
+async fn a_clone_over_http_goes_through_the_proxy() {
+    let place = place().await;
+    let source = place.project.join("source");
+    git_for(&place, place.modes()[0]).init(&source).await.unwrap();
+    commit(&source, "file");
+    let info = ["update-server-info"];
+    let done = Command::new("git").args(info).current_dir(&source).status().unwrap();
+    assert!(done.success());
+    let (port, _) = serve_files(&place.project);
+    let mut modes = place.modes();
+    modes.push(Mode::Off);
+    for mode in modes {
+        let Some(sandbox) = place.sandbox.clone().in_mode(mode) else { continue };
+        let git = Git::new(sandbox, &place.secret.join("git")).unwrap();
+        // Nobody but the proxy knows this name.
+        let hosts = Hosts::new(["code.test"], names("127.0.0.1"));
+        let to = place.project.join(format!("{mode:?}"));
+        let url = format!("http://code.test:{port}/source/.git");
+        git.reaching(hosts).clone(clone(&url, &to, &[]), |_| {}).await.unwrap();
         assert_eq!(fs::read_to_string(to.join("file")).unwrap(), "file", "{mode:?}");
     }
 }
 
 #[tokio::test]
+async fn case_48_no_clone_reaches_the_servers_own_network() {
+    let place = place().await;
+    let (port, count) = serve_files(&place.project);
+    for mode in place.modes() {
+        let to = place.project.join(format!("{mode:?}"));
+        let git = git_for(&place, mode);
+        for url in [
+            format!("http://127.0.0.1:{port}/x.git"),
+            format!("http://localhost:{port}/x.git"),
+            format!("http://2130706433:{port}/x.git"),
+            format!("http://[::1]:{port}/x.git"),
+            format!("git://127.0.0.1:{port}/x.git"),
+            format!("git://127.1:{port}/x.git"),
+            format!("ssh://git@127.0.0.1:{port}/x.git"),
+            format!("ssh://git@localhost:{port}/x.git"),
+            "git@localhost:x.git".to_owned(),
+            "http://169.254.169.254/x.git".to_owned(),
+        ] {
+            let error = git.clone(clone(&url, &to, &[]), |_| {}).await.unwrap_err();
+            assert!(matches!(error, GitError::Refused(_)), "{mode:?} {url}: {error}");
+            let said = error.to_string();
+            assert!(said.contains("own network") && said.contains("sandbox.private_hosts"));
+            assert!(!to.exists(), "{url}");
+        }
+        // A name that leads there does not help, nor does a server that sends one on.
+        let inner = git_for(&place, mode).reaching(Hosts::new([], names("10.0.0.7")));
+        for url in
+            ["https://inner.test/x", "ssh://inner.test/x", "git://inner.test/x", "a@b.test:x"]
+        {
+            let error = inner.clone(clone(url, &to, &[]), |_| {}).await.unwrap_err();
+            assert!(error.to_string().contains("own network"), "{mode:?} {url}: {error}");
+        }
+        assert_eq!(count.load(Ordering::SeqCst), 0, "nobody came");
+    }
+    let git = git_for(&place, place.modes()[0]);
+    let git = git.reaching(Hosts::new(["code.test"], names("127.0.0.1")));
+    let (to, url) = (place.project.join("to"), format!("http://code.test:{port}/away"));
+    let error = git.clone(clone(&url, &to, &[]), |_| {}).await.unwrap_err();
+    assert!(error.to_string().starts_with("inner.test lies in"), "{error}");
+    assert_eq!(count.load(Ordering::SeqCst), 1, "it was asked, and sent on");
+}
+
+#[tokio::test]
 async fn a_clone_that_fails_says_why_and_leaves_nothing() {
     let place = place().await;
-    let git = git_for(&place, place.modes()[0]);
+    let git = git_from_here(&place, place.modes()[0]);
     let to = place.project.join("to");
     // Nothing listens on the port that was just given back.
     let port = std::net::TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
@@ -133,6 +278,7 @@ async fn a_clone_that_fails_says_why_and_leaves_nothing() {
     let error = git.clone(clone(&url, &to, &[]), |_| {}).await.unwrap_err();
     assert!(matches!(error, GitError::Failed(_)), "{error}");
     assert!(!error.to_string().contains("word"), "{error}");
+    assert!(error.to_string().contains("nobody answers at 127.0.0.1"), "{error}");
     assert!(!to.exists());
 }
 

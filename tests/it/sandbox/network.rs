@@ -3,7 +3,10 @@
 use std::{
     io::{self, Read as _, Write as _},
     net::{IpAddr, SocketAddr, TcpListener},
-    sync::{Arc, Mutex},
+    sync::{
+        Arc, Mutex,
+        atomic::{AtomicUsize, Ordering},
+    },
     time::Duration,
 };
 
@@ -124,6 +127,36 @@ async fn a_host_that_a_rule_allows_is_reached_and_no_other() {
     assert!(heard.iter().all(|it| !it.contains("bad.test")), "{heard:?}");
     assert!(heard[0].starts_with("GET /a?b HTTP/1.1\r\nHost: good.test:"), "{heard:?}");
     assert!(heard.iter().all(|it| !it.contains("Proxy-")), "{heard:?}");
+}
+
+#[tokio::test]
+async fn a_connection_ends_when_its_host_may_not_be_reached_any_more() {
+    let place = place().await;
+    // Says a little, and keeps whoever came waiting for the rest.
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    std::thread::spawn(move || {
+        let mut kept = Vec::new();
+        for mut connection in listener.incoming().flatten() {
+            let _ = connection.read(&mut [0; 4096]);
+            let _ = connection.write_all(b"HTTP/1.1 200 OK\r\nContent-Length: 100\r\n\r\nsome");
+            kept.push(connection);
+        }
+    });
+    let asked = AtomicUsize::new(0);
+    let only_once = move |_: &Target| match asked.fetch_add(1, Ordering::SeqCst) {
+        0 => Ok(()),
+        _ => Err(Refusal::NoRule),
+    };
+    let hosts = Hosts::new(["127.0.0.1"], names(&[&["127.0.0.1"]]));
+    let proxy = Proxy::new(hosts, Arc::new(only_once));
+    let script = format!("curl -sS --noproxy '' --max-time 30 http://127.0.0.1:{port}/; echo $?");
+    let said = run(&place, place.modes()[0], &proxy, &script).await;
+    // What ended it was the proxy, long before the program's own patience.
+    assert!(said.text.contains("some") && !said.text.trim_end().ends_with("28"), "{said:?}");
+    let visits = proxy.traffic().visits();
+    let one = visit(&visits, &format!("127.0.0.1:{port}"));
+    assert_eq!((one.connections, one.refused.as_ref()), (1, Some(&Refusal::NoRule)));
 }
 
 #[tokio::test]

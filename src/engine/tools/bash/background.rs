@@ -48,7 +48,7 @@ pub(super) async fn start(
         job.kill();
     }
     let watched = Watched { engine, session, part, job: job.clone(), timeout };
-    tokio::spawn(watched.to_the_end(started, scan));
+    tokio::spawn(watched.until_its_end(started, scan));
     let _ = tokio::time::timeout(FIRST_WORDS, job.ended()).await;
     let (said, upto) = match jobs::read(&job.output, 0).await {
         Ok(read) => read,
@@ -71,9 +71,9 @@ struct Watched {
 }
 
 impl Watched {
-    async fn to_the_end(self, started: Started, scan: Scan) {
+    async fn until_its_end(self, started: Started, scan: Scan) {
         let teller = self.engine.hub.teller(self.session);
-        let ran = started.to_the_end(&teller, self.part).await;
+        let ran = started.until_its_end(&teller, self.part).await;
         let how = self.how(&ran);
         self.job.has_ended(how.clone());
         let changes = self.engine.snapshots.after_command(scan).await;

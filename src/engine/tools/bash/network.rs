@@ -1,11 +1,19 @@
 //! The network of a command: which way out it gets, and what is told of where it went.
 
+use std::sync::Arc;
+
+use futures_util::future::BoxFuture;
 use serde_json::{Value, json};
+use tokio::sync::Mutex;
 
 use super::{super::Outcome, BashContext};
-use crate::adapters::{
-    proxy::Visit,
-    sandbox::{Mode, Network},
+use crate::{
+    adapters::{
+        proxy::{Judge, Refusal, Target, Visit},
+        sandbox::{Mode, Network},
+    },
+    domain::ids::SessionId,
+    engine::{Engine, gate::Gatekeeper},
 };
 
 /// Hosts that are told of with a call.
@@ -20,6 +28,39 @@ pub(super) fn of(context: &BashContext<'_>) -> Network {
         // Here a way out means that it may make sockets at all.
         _ if context.gate.has_network() => Network::Door,
         _ => Network::Off,
+    }
+}
+
+/// Judges the hosts of a command by the rules that hold at that moment: it may run for long, and
+/// what a person allows or forbids meanwhile is meant for it too.
+pub(super) fn judge(context: &BashContext<'_>) -> impl Judge + use<> {
+    ByTheRules {
+        engine: context.engine.clone(),
+        session: context.session,
+        gate: Mutex::new(context.gate.clone()),
+    }
+}
+
+struct ByTheRules {
+    engine: Arc<Engine>,
+    session: SessionId,
+    /// With the rules as they were read last.
+    gate: Mutex<Gatekeeper>,
+}
+
+impl Judge for ByTheRules {
+    fn judge<'a>(&'a self, target: &'a Target) -> BoxFuture<'a, Result<(), Refusal>> {
+        Box::pin(async move {
+            let mut gate = self.gate.lock().await;
+            if !gate.is_current(&self.engine) {
+                let read = Gatekeeper::of_session(&self.engine, self.session).await;
+                *gate = read.map_err(|err| {
+                    tracing::error!(session = %self.session, "reading rules for a command: {err:#}");
+                    Refusal::RulesUnread
+                })?;
+            }
+            gate.may_reach(target)
+        })
     }
 }
 
