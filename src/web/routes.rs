@@ -160,6 +160,7 @@ fn pages() -> Vec<Entry> {
         Owner::<Message>::post ("/queue/{id}/edit",       sessions::queue::edit),
         Owner::<Ask>::post     ("/asks/{id}",             sessions::asks::answer),
         Owner::<Part>::get     ("/parts/{id}/output",     sessions::whole_output::show),
+        Owner::<Part>::post    ("/parts/{id}/stop",       sessions::acts::stop_job),
         Owner::<Attachment>::get ("/attachments/{id}",    attachments::show),
     ]
 }
