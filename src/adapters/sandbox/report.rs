@@ -255,7 +255,7 @@ impl Report {
         can.push("Read the programs and libraries of the system.");
         match self.has_network() {
             true => {
-                can.push("Reach hosts on the public Internet that a rule for `network` allows.")
+                can.push("Reach hosts on the public Internet that a network rule allows.")
             }
             false => cannot.push("Reach any network, whatever the rules say."),
         }
