@@ -292,6 +292,8 @@ fn where_a_word_ends_for_bash_nothing_is_hidden_in_it() {
         "echo [[ a == |rm x ]]",
         "echo `echo a =~ `local esac`rm x`",
         "<<<$\nrm x",
+        "echo a >&'b$(rm x)'",
+        r"echo a >&b\`rm\`",
         "echo $\nrm x",
         // `$!` is nothing where nothing was started.
         "$! rm x",

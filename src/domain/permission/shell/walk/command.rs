@@ -107,6 +107,12 @@ impl Walk<'_> {
         }
         let word = Word::read(target, source.text, source.known);
         let is_descriptor = |it: &str| it == "-" || it.trim_end_matches('-').parse::<u16>().is_ok();
+        // Bash expands such a target once more, when its quotes are gone.
+        if matches!(operator, Some(">&" | "<&")) && word.text.contains(['$', '`', '\\', '\'', '"'])
+        {
+            doubts.push("redirects in a way that is not understood".into());
+            return;
+        }
         let direction = match operator {
             Some(">&" | "<&") if word.literal().is_some_and(is_descriptor) => return,
             Some("<") => Direction::From,
