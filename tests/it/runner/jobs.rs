@@ -157,9 +157,18 @@ async fn what_a_job_changes_is_covered_by_undo_once_it_is_over() {
     let changed = stage.calls().await[0].metadata["changed"].clone();
     let changed: Vec<&str> = changed.as_array().unwrap().iter().filter_map(Value::as_str).collect();
     assert!(changed.contains(&"made.txt") && changed.contains(&"kept.txt"), "{changed:?}");
-    let summary = |row: store::entity::session::Model| row.summary.to_string();
-    let row = store::sessions::with_project(&app.app.db, session.id).await.unwrap().unwrap().0;
-    assert!(summary(row).contains("made.txt"));
+    // The list of changed files follows a moment later.
+    let listed = async || {
+        let row = store::sessions::with_project(&app.app.db, session.id).await.unwrap().unwrap().0;
+        row.summary.to_string().contains("made.txt")
+    };
+    for _ in 0..500 {
+        if listed().await {
+            break;
+        }
+        tokio::time::sleep(Duration::from_millis(10)).await;
+    }
+    assert!(listed().await);
 
     let undone = undo::undo(engine, session, &prompt, Force::Ask).await.unwrap();
     assert!(undone.conflicts.is_empty(), "{:?}", undone.conflicts);
