@@ -254,9 +254,7 @@ impl Report {
         }
         can.push("Read the programs and libraries of the system.");
         match self.has_network() {
-            true => {
-                can.push("Reach hosts on the public Internet that a network rule allows.")
-            }
+            true => can.push("Reach hosts on the public Internet that a network rule allows."),
             false => cannot.push("Reach any network, whatever the rules say."),
         }
         cannot.push("Reach the server itself, its network, or the metadata of a cloud.");
