@@ -119,8 +119,11 @@ impl Watched {
                 merge(meta, json!({ "unrecorded": err.to_string() }));
             }
         }
-        let row = runner::filled(row, &Part::Tool(call));
         let now = self.engine.clock.now();
+        // Its own time, not that of the call, which returned at once.
+        let took = call.started_at_ms.map(|started| now.timestamp_millis() - started);
+        call.duration_ms = took.and_then(|took| u64::try_from(took).ok());
+        let row = runner::filled(row, &Part::Tool(call));
         let writes = vec![Write::Part(Box::new(row))];
         let stored = journal::record(&self.engine.db, self.session, now, writes).await?;
         self.engine.hub.stored(self.session, stored);
