@@ -36,18 +36,25 @@ const KEYWORDS: &[&str] = &[
     "esac", "in", "function", "select", "[[", "]]", "!", "((", "))", "time", "coproc",
 ];
 
+/// A command taken apart, so that it is judged by several rule sets and taken apart once.
+pub(super) struct Apart(Vec<Step>);
+
+/// Takes a command apart. `cwd` is the absolute path of the folder in which it is started.
+pub(super) fn take_apart(text: &str, place: &Place<'_>, cwd: &str) -> Apart {
+    Apart(shell::read(text, place, cwd))
+}
+
 pub(super) fn judge(
     rules: &RuleSet,
     tool: &str,
     place: &Place<'_>,
     text: &str,
-    cwd: &str,
+    Apart(steps): &Apart,
 ) -> Outcome {
     let court = Court { rules, tool, place };
-    let steps = shell::read(text, place, cwd);
     let mut parts = Vec::new();
-    let mut all = court.whole(text, &steps);
-    for step in &steps {
+    let mut all = court.whole(text, steps);
+    for step in steps {
         let findings = court.step(step);
         if let Some(strictest) = strictest(&findings) {
             parts.push(PartJudgement {

@@ -3,7 +3,8 @@
 use serde::{Deserialize, Serialize};
 
 use super::{
-    command, defaults, files,
+    command::{self, Apart},
+    defaults, files,
     files::Verdict,
     fixed,
     paths::{Place, Where},
@@ -85,7 +86,13 @@ pub struct ProposedRule {
 
 /// Judges a call by a session's rules.
 pub fn judge(rules: &RuleSet, call: &Call<'_>) -> Judgement {
-    let mut judgement = judge_once(rules, call);
+    let apart = match call.about {
+        About::Command { text, cwd } => {
+            Some(command::take_apart(text, &call.place, &call.place.absolute(cwd)))
+        }
+        _ => None,
+    };
+    let mut judgement = judge_once(rules, call, apart.as_ref());
     // "Always" is only offered where it would be the last time.
     judgement.always = judgement.always.filter(|proposed| {
         let mut rules = rules.clone();
@@ -95,7 +102,7 @@ pub fn judge(rules: &RuleSet, call: &Call<'_>) -> Judgement {
                 Err(_) => return false,
             }
         }
-        !proposed.is_empty() && judge_once(&rules, call).action == Action::Allow
+        !proposed.is_empty() && judge_once(&rules, call, apart.as_ref()).action == Action::Allow
     });
     judgement
 }
@@ -107,9 +114,12 @@ pub fn judge_below(ceilings: &[RuleSet], rules: &RuleSet, call: &Call<'_>) -> Ju
     })
 }
 
-fn judge_once(rules: &RuleSet, call: &Call<'_>) -> Judgement {
+fn judge_once(rules: &RuleSet, call: &Call<'_>, apart: Option<&Apart>) -> Judgement {
     let mut judgement = match call.about {
-        About::Command { text, cwd } => command(rules, call, text, cwd),
+        About::Command { text, .. } => match apart {
+            Some(apart) => command(rules, call, text, apart),
+            None => other(rules, call, Subject::Plain, None),
+        },
         About::Path { inside } => path(rules, call, &call.place.absolute(inside)),
         About::External { path: outside } => path(rules, call, outside),
         About::Host { host } => named(rules, call, host),
@@ -146,9 +156,8 @@ fn answer(verdict: Verdict, always: Option<Vec<ProposedRule>>, reasons: Vec<Stri
     Judgement { action, origin, because, parts: Vec::new(), always, reasons }
 }
 
-fn command(rules: &RuleSet, call: &Call<'_>, text: &str, cwd: &str) -> Judgement {
-    let start = call.place.absolute(cwd);
-    let outcome = command::judge(rules, call.tool, &call.place, text, &start);
+fn command(rules: &RuleSet, call: &Call<'_>, text: &str, apart: &Apart) -> Judgement {
+    let outcome = command::judge(rules, call.tool, &call.place, text, apart);
     let parts = outcome.parts;
     Judgement { parts, ..answer(outcome.verdict, outcome.proposals, outcome.reasons) }
 }
