@@ -20,6 +20,7 @@ pub mod domain {
 #[path = "../../src/adapters"]
 pub mod adapters {
     pub mod model;
+    pub mod reach;
 }
 
 #[path = "../../tests/it/support/model/check.rs"]
