@@ -155,13 +155,9 @@ pub async fn run(context: &BashContext<'_>, input: Value) -> Outcome {
         }
         Err(error) => failed(error, json!({})),
     };
-    if let (Value::Object(fields), Value::Object(more)) =
-        (&mut outcome.metadata, metadata(&changes))
-    {
-        fields.extend(more);
-        fields.insert("not_covered".into(), json!(not_covered));
-        fields.insert("description".into(), json!(input.description));
-    }
+    background::merge(&mut outcome.metadata, metadata(&changes));
+    let more = json!({ "not_covered": not_covered, "description": input.description });
+    background::merge(&mut outcome.metadata, more);
     if beyond > 0 {
         outcome.say(&format!(
             "{beyond} repositories inside the project were not protected: there are too many."
